@@ -12,7 +12,7 @@ use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::{Api, ApiError, is_token};
-use crate::piece::{MAX_UNITS, piece};
+use crate::piece::{MAX_UNITS, next_message};
 use crate::poll::poll;
 use crate::settings::Settings;
 use crate::update::Bot;
@@ -97,13 +97,12 @@ impl Telegram {
         Ok(Delivery::Delivered(None))
     }
 
-    /// Sends one message, and says how many bytes of the text are in it.
+    /// Sends one message, and says how many bytes of the text are done with it.
     async fn send(&self, api: &Api, asked: &ChannelRequest) -> (Delivery, usize) {
         let Some((chat, topic)) = address(&asked.conversation) else {
             return (Delivery::refused("the conversation is none of Telegram's"), 0);
         };
-        let end = piece(&asked.text, MAX_UNITS);
-        let text = &asked.text[..end];
+        let (text, end) = next_message(&asked.text, MAX_UNITS);
         // Telegram takes no empty message, and an attempt that can only fail would hold up the rest.
         if text.trim().is_empty() {
             return (Delivery::Delivered(None), end);

@@ -3,9 +3,16 @@
 /// The longest text of a message, in UTF-16 units, as Telegram counts.
 pub(crate) const MAX_UNITS: usize = 4096;
 
+/// The next message of a text, and how many bytes of the text are done with it: blanks at its end are no message of their own.
+pub(crate) fn next_message(text: &str, max_units: usize) -> (&str, usize) {
+    let end = piece(text, max_units);
+    let done = if text[end..].trim().is_empty() { text.len() } else { end };
+    (&text[..end], done)
+}
+
 /// How many bytes of a text go into one message of at most so many units: up to its end, else up to the end of a paragraph, a line or a
 /// word in its second half, else as many characters as fit.
-pub(crate) fn piece(text: &str, max_units: usize) -> usize {
+fn piece(text: &str, max_units: usize) -> usize {
     let (mut units, mut end) = (0, text.len());
     for (at, c) in text.char_indices() {
         units += c.len_utf16();
@@ -37,6 +44,15 @@ mod tests {
         assert_eq!(piece("abcdefghij", 4), 4);
         // Outside of the basic plane a character has two units.
         assert_eq!(piece("😀😀😀", 4), 8);
+    }
+
+    // Promises: GW-211
+    #[test]
+    fn blanks_at_the_end_are_done_with_the_last_message() {
+        assert_eq!(next_message("abcd \n ", 4), ("abcd", 7));
+        assert_eq!(next_message("one two three", 9), ("one two ", 8));
+        assert_eq!(next_message("short", 10), ("short", 5));
+        assert_eq!(next_message("    x", 4), ("    ", 4));
     }
 
     proptest! {

@@ -17,7 +17,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The least time between two polls that brought nothing: a server that does not wait is not asked without end.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Polls for as long as it is polled itself.
+/// Polls for as long as it is polled itself, and the token is somebody's.
 pub(crate) async fn poll(api: Api, bot: Bot, events: EventSource, state: State, waits: Duration) {
     let key = format!("offset/{}", bot.id);
     let mut failures = 0_u32;
@@ -48,6 +48,11 @@ pub(crate) async fn poll(api: Api, bot: Bot, events: EventSource, state: State, 
                 if is_empty {
                     sleep(MIN_INTERVAL.saturating_sub(began.elapsed())).await;
                 }
+            }
+            // So the call that opens the channel next fails, and tells.
+            Err(error @ ApiError::Token(_)) => {
+                tracing::error!("Telegram is not listened to any more: {error}");
+                return;
             }
             Err(error) => {
                 failures = failures.saturating_add(1);
