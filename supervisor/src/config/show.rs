@@ -35,7 +35,7 @@ impl Loaded {
     pub(super) fn shown_values(&self) -> Map<String, Value> {
         let as_read = lua::without_written_out(&self.config);
         let mut value = serde_json::to_value(&as_read).unwrap_or_default();
-        self.hide(&mut value, &schema::config(), &KeyPath::top());
+        self.hide(&mut value, schema::shared(), &KeyPath::top());
         match value {
             Value::Object(values) => values,
             _ => Map::new(),
