@@ -10,7 +10,7 @@ use talon_proto::agent::EmbedRequest;
 use tonic::Code;
 
 use super::fields::{agent_model, need, refuse_the_rest, take, wrong};
-use super::turn::refused;
+use super::turn::{for_all_sessions, refused};
 use crate::api::access::require_chat;
 use crate::api::input::JsonBody;
 use crate::app::App;
@@ -68,6 +68,7 @@ pub(super) async fn embed(
     JsonBody(body): JsonBody<Map<String, Value>>,
 ) -> Result<Json<Value>, Problem> {
     require_chat(&caller)?;
+    for_all_sessions(&caller)?;
     let EmbeddingsRequest { model, texts, encoding, dimensions } = EmbeddingsRequest::read(body)?;
     let request = EmbedRequest { texts, model: agent_model(&model), dimensions };
     let made = app.backends.agent(&caller).embed(request).await.map_err(|status| match status.code() {

@@ -63,3 +63,55 @@ async fn chat(
     }
     Ok(Json(whole(&turn.end().await?, &request)).into_response())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::body::Body;
+    use axum::extract::Request;
+    use http::StatusCode;
+    use http::header::CONTENT_TYPE;
+    use tokio_util::sync::CancellationToken;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::backends::{Backends, ConnectBackend, SocketPaths};
+    use crate::identity::{Scope, Subject, Via};
+    use crate::testing::{FixedCallers, test_settings};
+
+    /// A caller that may talk in one session, and a server behind which nobody is: it is asked for nothing.
+    // Promises: GW-189
+    #[tokio::test]
+    async fn a_credential_for_one_session_has_no_responses_and_no_vectors() {
+        let connector: Arc<dyn ConnectBackend> =
+            Arc::new(SocketPaths { host: "/nonexistent".into(), agent: "/nonexistent".into() });
+        let settings = test_settings("127.0.0.1:1".parse().unwrap());
+        let callers = Arc::new(FixedCallers::default());
+        let app = App::new(settings, Backends::new(&connector), callers, CancellationToken::new());
+        let caller = Caller {
+            subject: Subject::of("token", "t1").unwrap(),
+            scopes: [Scope::Chat].into_iter().collect(),
+            channel: "api".into(),
+            session: Some("01ARZ3NDEKTSV4RRFFQ69G5FAV".into()),
+            via: Via::Token("t1".into()),
+        };
+        let routes: Router = routes().with_state(app);
+        for (method, path) in [
+            ("GET", "/v1/responses/resp_01ARZ3NDEKTSV4RRFFQ69G5FAV_1"),
+            ("DELETE", "/v1/responses/resp_01ARZ3NDEKTSV4RRFFQ69G5FAV_1"),
+            ("POST", "/v1/responses"),
+            ("POST", "/v1/embeddings"),
+        ] {
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header(CONTENT_TYPE, "application/json")
+                .extension(caller.clone())
+                .body(Body::from(r#"{"model": "talon", "input": "a"}"#))
+                .unwrap();
+            let answer = routes.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{method} {path}");
+        }
+    }
+}

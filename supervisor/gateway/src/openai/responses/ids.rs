@@ -30,6 +30,11 @@ impl StoredId {
         is_session.then(|| Self { session: session.to_owned(), turn })
     }
 
+    /// The turn after this one; `None` if there is no number for it, which a client may bring about.
+    pub(super) fn next(&self) -> Option<Self> {
+        Some(Self { session: self.session.clone(), turn: self.turn.checked_add(1)? })
+    }
+
     pub(super) fn response(&self) -> String {
         format!("resp_{}_{}", self.session, self.turn)
     }
@@ -68,6 +73,9 @@ mod tests {
         assert_eq!(StoredId::read("resp", &id.response()), Some(id.clone()));
         assert_eq!(StoredId::read("msg", &id.message()), Some(id.clone()));
         assert_eq!(StoredId::read("fc", &id.call(2)), Some(id.clone()));
+        assert_eq!(id.next().map(|next| next.turn), Some(4));
+        let last = StoredId::read("resp", &StoredId { turn: u64::MAX, ..id.clone() }.response());
+        assert_eq!(last.expect("it is of our form").next(), None);
         for other in [
             "",
             "resp_",

@@ -7,12 +7,12 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use talon_proto::agent::{
     AskRequest, ClientCall, ClientResult, CompletionMessage, CreateSessionRequest, DeleteSessionRequest,
-    Done, GetSessionRequest, Message,
+    Done, GetSessionRequest, Message, Session,
 };
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::super::fields::agent_model;
-use super::super::turn::refused;
+use super::super::turn::{for_all_sessions, refused};
 use super::ids::StoredId;
 use super::items::{self, Item};
 use super::request::{ResponseRequest, no_response, usual_echo};
@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
 
-/// What the agent notes of a session of responses, so that people who list sessions see what it is.
+/// What the agent notes of a session of responses: people who list sessions see what it is, and a response's id deletes no other.
 const METADATA: (&str, &str) = ("api", "responses");
 /// Messages of a page, of those that are looked through for a response.
 const PAGE: u32 = 200;
@@ -85,7 +85,7 @@ async fn after(
         }
     }
     let messages = items::conversation(said).map_err(ContinueError::Refused)?;
-    let id = StoredId { turn: previous.turn + 1, session: previous.session };
+    let id = previous.next().ok_or(ContinueError::Elsewhere)?;
     let ask = AskRequest {
         client_results: results,
         after_turn: Some(previous.turn),
@@ -168,6 +168,7 @@ pub(super) async fn get(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     require_chat(&caller)?;
+    for_all_sessions(&caller)?;
     let id = StoredId::read("resp", &id).ok_or_else(not_found)?;
     let mut agent = app.backends.agent(&caller);
     let mut reader = TurnReader::new(&id);
@@ -179,11 +180,7 @@ pub(super) async fn get(
             page_size: PAGE,
             page_token: token,
         };
-        let page = agent.get_session(request).await.map_err(|status| match status.code() {
-            Code::NotFound => not_found(),
-            _ => status.into(),
-        })?;
-        let page = page.into_inner();
+        let page = agent.get_session(request).await.map_err(of_response)?.into_inner();
         reader.add(page.messages);
         token = page.next_page_token;
         if token.is_empty() || reader.is_over {
@@ -202,13 +199,35 @@ pub(super) async fn delete(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     require_chat(&caller)?;
+    for_all_sessions(&caller)?;
     let stored = StoredId::read("resp", &id).ok_or_else(not_found)?;
+    let mut agent = app.backends.agent(&caller);
+    let request = GetSessionRequest {
+        session_id: stored.session.clone(),
+        page_size: 1,
+        ..GetSessionRequest::default()
+    };
+    let found = agent.get_session(request).await.map_err(of_response)?.into_inner();
+    // An id names any session of the caller's, also one that a person talks in: that one is no response's to delete.
+    if !found.session.is_some_and(|session| is_of_responses(&session)) {
+        return Err(not_found());
+    }
     let request = DeleteSessionRequest { session_id: stored.session };
-    app.backends.agent(&caller).delete_session(request).await.map_err(|status| match status.code() {
+    agent.delete_session(request).await.map_err(of_response)?;
+    Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
+}
+
+/// Whether a session was begun by a response.
+fn is_of_responses(session: &Session) -> bool {
+    session.metadata.get(METADATA.0).is_some_and(|api| api == METADATA.1)
+}
+
+/// What a refusal of the agent about a response's session becomes.
+fn of_response(status: Status) -> Problem {
+    match status.code() {
         Code::NotFound => not_found(),
         _ => status.into(),
-    })?;
-    Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
+    }
 }
 
 fn not_found() -> Problem {
@@ -261,6 +280,18 @@ impl<'i> TurnReader<'i> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Promises: GW-172
+    #[test]
+    fn a_session_of_a_person_is_no_responses() {
+        let of = |key: &str, value: &str| Session {
+            metadata: [(key.to_owned(), value.to_owned())].into(),
+            ..Session::default()
+        };
+        assert!(is_of_responses(&of("api", "responses")));
+        assert!(!is_of_responses(&of("api", "other")) && !is_of_responses(&Session::default()));
+        assert_eq!(of_response(Status::not_found("there is no session")), not_found());
+    }
 
     // Promises: GW-172
     #[test]
