@@ -17,7 +17,7 @@
 //! | [`listener`] | connections: accepted within limits, with TLS if set |
 //! | `credentials` | whom the supervisor knows by a token |
 //! | [`auth_providers`] | whom a plugin knows by a credential, as `extensions.auth` says |
-//! | `role_answer` | the structured answer of an action that plays a role |
+//! | `role_call`, `role_answer` | the call of an action that plays a role, and its structured answer |
 //! | [`backends`] | requests to host and agent, each for a caller |
 //! | [`identity`] | who a request is for, and from which address it came |
 //! | [`problem`] | errors as RFC 9457 has them, and the id of a request |
@@ -55,6 +55,7 @@ mod pages;
 pub mod problem;
 mod random;
 mod role_answer;
+mod role_call;
 pub mod router;
 pub mod routes;
 mod run;

@@ -18,7 +18,7 @@ use http_body_util::Limited;
 use tokio::time::Sleep;
 
 use crate::app::App;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{ForeignReply, Problem, ProblemKind};
 
 /// A layer: refuses bodies that are too large or compressed before any of it is read, and bounds the rest while it is read.
 pub(crate) async fn bounded_body(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -42,10 +42,16 @@ pub(crate) async fn bounded_body(State(app): State<App>, request: Request, next:
         let detail = format!("the body was not sent within {seconds} s: send it faster, or less of it");
         return closing(Problem::new(ProblemKind::RequestTimeout, detail));
     }
-    if response.status() == ProblemKind::TooLarge.status() {
-        return closing(too_large(limits.body_bytes));
+    let extensions = response.extensions();
+    // A route's plugin has read the body, and speaks for itself.
+    if response.status() != ProblemKind::TooLarge.status() || extensions.get::<ForeignReply>().is_some() {
+        return response;
     }
-    response
+    // A route with a limit of its own has said which.
+    match extensions.get::<Problem>().cloned() {
+        Some(problem) => closing(problem),
+        None => closing(too_large(limits.body_bytes)),
+    }
 }
 
 fn too_large(most: usize) -> Problem {

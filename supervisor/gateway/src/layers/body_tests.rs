@@ -19,7 +19,14 @@ fn routes() -> Router {
     let ending = CancellationToken::new();
     let app = App::new(settings, Backends::new(&connector), Arc::new(FixedCallers::default()), ending);
     let echo = async |body: Bytes| body.len().to_string();
-    Router::new().route("/", post(echo)).layer(from_fn_with_state(app, bounded_body))
+    let own = async || Problem::new(ProblemKind::TooLarge, "8 bytes are the most here");
+    let passed = async || {
+        let mut reply = (StatusCode::PAYLOAD_TOO_LARGE, "too long a title").into_response();
+        reply.extensions_mut().insert(ForeignReply);
+        reply
+    };
+    let routes = Router::new().route("/", post(echo)).route("/own", post(own)).route("/passed", post(passed));
+    routes.layer(from_fn_with_state(app, bounded_body))
 }
 
 async fn status(body: Body) -> (StatusCode, bool) {
@@ -53,4 +60,19 @@ async fn a_body_has_its_time_as_a_whole() {
 async fn a_body_without_a_length_is_as_limited_as_one_that_says_it() {
     assert_eq!(status(Body::from(vec![b'x'; 1000])).await, (StatusCode::OK, false));
     assert_eq!(status(pieces(100, 100, Duration::ZERO)).await, (StatusCode::PAYLOAD_TOO_LARGE, true));
+}
+
+// Promises: GW-43
+#[tokio::test]
+async fn a_refusal_of_a_routes_own_keeps_its_text() {
+    for (path, said, closes) in
+        [("/own", "8 bytes are the most here", true), ("/passed", "too long a title", false)]
+    {
+        let request = Request::builder().method("POST").uri(path).body(Body::from("x")).unwrap();
+        let response = routes().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(response.headers().contains_key(CONNECTION), closes, "{path}");
+        let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
+        assert!(String::from_utf8_lossy(&body).contains(said), "{path}: {body:?}");
+    }
 }

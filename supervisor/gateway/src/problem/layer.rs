@@ -10,6 +10,10 @@ use http::header::{ALLOW, CONTENT_TYPE};
 
 use super::{Problem, ProblemKind};
 
+/// Of an answer, in its extensions: somebody else's that is passed on as it is, whatever its status. No layer writes it anew.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeignReply;
+
 /// A layer: an error answer whose body is not JSON becomes a problem of its status. The library's text is dropped: it may repeat
 /// what the client sent, or name our types.
 pub(crate) async fn problems_of_libraries(response: Response) -> Response {
@@ -36,6 +40,10 @@ pub(crate) async fn problems_of_libraries(response: Response) -> Response {
 }
 
 fn is_ours(response: &Response) -> bool {
+    let extensions = response.extensions();
+    if extensions.get::<ForeignReply>().is_some() || extensions.get::<Problem>().is_some() {
+        return true;
+    }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.ends_with("json") || kind.starts_with("text/event-stream")
 }
@@ -45,4 +53,25 @@ pub(crate) async fn panics_as_problems(request: Request, next: Next) -> Response
     AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
         Problem::new(ProblemKind::Internal, "the gateway failed: its log has more").into_response()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    // Promises: GW-221
+    #[tokio::test]
+    async fn what_a_library_says_becomes_a_problem_and_what_is_passed_on_stays() {
+        let said = || (StatusCode::NOT_FOUND, "no ticket 7").into_response();
+        let written = problems_of_libraries(said()).await;
+        assert!(written.extensions().get::<Problem>().is_some());
+        let mut passed = said();
+        passed.extensions_mut().insert(ForeignReply);
+        let passed = problems_of_libraries(passed).await;
+        assert_eq!(passed.status(), StatusCode::NOT_FOUND);
+        assert!(passed.extensions().get::<Problem>().is_none());
+        assert!(passed.headers()[CONTENT_TYPE].to_str().unwrap().starts_with("text/plain"));
+    }
 }

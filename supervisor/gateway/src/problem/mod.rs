@@ -20,7 +20,7 @@ use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
 pub use kind::ProblemKind;
-pub(crate) use layer::{panics_as_problems, problems_of_libraries};
+pub(crate) use layer::{ForeignReply, panics_as_problems, problems_of_libraries};
 pub(crate) use request_id::with_request_id;
 pub use request_id::{RequestId, request_id};
 

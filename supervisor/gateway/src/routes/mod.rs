@@ -13,8 +13,6 @@ mod reply;
 mod request;
 mod table;
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -22,17 +20,13 @@ use axum::routing::any;
 use http::HeaderValue;
 use http::header::ALLOW;
 use talon_extensions::{Role, RouteEntry};
-use talon_proto::host::ExecuteRequest;
-use tokio::time::timeout;
 
 pub use table::PluginRoutes;
 
 use crate::app::App;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
-
-/// How long the supervisor may take beyond the deadline until it says that the plugin passed it. As in the agent.
-const DEADLINE_GRACE: Duration = Duration::from_secs(2);
+use crate::role_call::RoleCall;
 
 /// All of them, for callers.
 pub(crate) fn routes() -> Router<App> {
@@ -69,23 +63,17 @@ async fn serve(
     // Both lists of scopes are one, in two crates.
     let scope = Scope::parse(entry.scope.as_str()).unwrap_or(Scope::Admin);
     caller.require(scope)?;
-    let asked = request::api_request(entry, path, caller.subject.as_str(), request).await?;
+    let most = settings.limits.body_bytes;
+    let asked = request::api_request(entry, path, caller.subject.as_str(), most, request).await?;
     let arguments_json = request::arguments(entry, &asked).map_err(|error| unusable(entry, &error))?;
-    let (plugin, action) = entry.action.split_once('.').unwrap_or((&entry.action, ""));
-    let call = ExecuteRequest {
-        plugin: plugin.to_owned(),
-        action: action.to_owned(),
+    let call = RoleCall {
+        role: Role::ApiRoute,
+        action: &entry.action,
+        extension: entry.name(),
+        deadline: entry.deadline(),
         arguments_json,
-        timeout_ms: u64::try_from(entry.deadline().as_millis()).unwrap_or(u64::MAX),
-        role: Role::ApiRoute.as_str().to_owned(),
-        extension: entry.name().to_owned(),
-        ..ExecuteRequest::default()
     };
-    let mut host = app.backends.host(&caller);
-    let answered = match timeout(entry.deadline() + DEADLINE_GRACE, host.execute(call)).await {
-        Err(_) => return Err(late(entry)),
-        Ok(answered) => answered?.into_inner(),
-    };
+    let answered = call.make(&app.backends, &caller).await?.ok_or_else(|| late(entry))?;
     if reply::is_late(&answered) {
         return Err(late(entry));
     }

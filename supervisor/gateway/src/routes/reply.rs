@@ -9,6 +9,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use talon_extensions::contract::{ApiReply, BodyEncoding};
 use talon_proto::host::{ExecuteResponse, Outcome};
 
+use crate::problem::ForeignReply;
 use crate::role_answer::structured_answer;
 
 /// A page of a plugin is nothing but its text: no script of it runs, and it is of no origin, so that it reaches nothing of ours.
@@ -70,6 +71,7 @@ fn build(
         Response::builder().status(status).body(Body::from(body)).map_err(|error| error.to_string())?;
     response.headers_mut().extend(headers);
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    response.extensions_mut().insert(ForeignReply);
     Ok(response)
 }
 
@@ -97,6 +99,7 @@ mod tests {
             (StatusCode::CREATED, &HeaderValue::from_static("7"))
         );
         assert_eq!(passed.headers()[CONTENT_TYPE], PLAIN);
+        assert!(passed.extensions().get::<ForeignReply>().is_some(), "no layer writes it anew");
         assert!(passed.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("sandbox"));
         for wrong in [
             answer(&json!({"ok": true})),

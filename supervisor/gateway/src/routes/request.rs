@@ -23,11 +23,12 @@ pub(super) fn is_plain(path: &str) -> bool {
         && !path.chars().any(|c| c.is_control() || c == '\\')
 }
 
-/// A request as the role has it.
+/// A request as the role has it. Its body is within the entry's limit and `most_bytes`, that of all routes.
 pub(super) async fn api_request(
     entry: &RouteEntry,
     path: String,
     subject: &str,
+    most_bytes: usize,
     request: Request,
 ) -> Result<ApiRequest, Problem> {
     let bad = |detail: &str| Problem::new(ProblemKind::BadRequest, detail);
@@ -45,7 +46,7 @@ pub(super) async fn api_request(
     }
     let (parts, body) = request.into_parts();
     let headers = chosen(entry, &parts.headers)?;
-    let most = usize::try_from(entry.max_body_bytes).unwrap_or(usize::MAX);
+    let most = usize::try_from(entry.max_body_bytes).unwrap_or(usize::MAX).min(most_bytes);
     let body = to_bytes(body, most).await.map_err(|_| {
         Problem::new(ProblemKind::TooLarge, format!("the body of this route has at most {most} bytes"))
     })?;
@@ -130,6 +131,10 @@ mod tests {
     }
 
     async fn asked(body: &'static [u8]) -> Result<ApiRequest, Problem> {
+        asked_within(1000, body).await
+    }
+
+    async fn asked_within(most_bytes: usize, body: &'static [u8]) -> Result<ApiRequest, Problem> {
         let request = Request::builder()
             .uri("/x/tickets?notify=yes&notify=no&a=%20b")
             .header("x-signature", "one")
@@ -137,7 +142,7 @@ mod tests {
             .header("authorization", "Bearer secret")
             .body(Body::from(body))
             .unwrap();
-        api_request(&entry(json!({})), "/x/tickets".to_owned(), "gw:token/t1", request).await
+        api_request(&entry(json!({})), "/x/tickets".to_owned(), "gw:token/t1", most_bytes, request).await
     }
 
     // Promises: GW-220
@@ -154,7 +159,13 @@ mod tests {
             ("text", BodyEncoding::Text, "gw:token/t1")
         );
         assert_eq!(asked(&[0xff, 0xfe]).await.unwrap().body, "//4=");
-        assert_eq!(asked(b"123456789").await.unwrap_err().kind(), ProblemKind::TooLarge);
+        for (most, said) in [(1000, "at most 8 bytes"), (5, "at most 5 bytes")] {
+            let refused = asked_within(most, b"123456789").await.unwrap_err();
+            assert!(
+                refused.kind() == ProblemKind::TooLarge && refused.detail().contains(said),
+                "{refused:?}"
+            );
+        }
         let by_template = entry(json!({"args": {"text": "{{ body }} {{ headers['x-signature'] }}"}}));
         let made = arguments(&by_template, &told);
         assert_eq!(made.unwrap(), r#"{"text":"text one, two"}"#);
