@@ -1,7 +1,8 @@
 //! Providers of identities, as `extensions.auth` names them: actions of plugins that say whose a credential is that no token of ours has.
 //!
-//! The providers of a credential's scheme are asked in the order of the list, until one accepts; one that fails has rejected. Who sent
-//! the credential is not told why it was not accepted, and it stands in no log.
+//! The providers of a credential's scheme are asked in the order of the list, until one accepts; an answer that is none rejects. Who sent
+//! the credential is not told why it was not accepted, and it stands in no log. A provider that cannot be asked says nothing of the
+//! credential: if no other accepts it, its sender is told to try again.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,24 +16,27 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use talon_extensions::contract::{AuthError, AuthPeer, AuthReply, AuthRequest, AuthenticatedSubject};
 use talon_extensions::{AuthEntry, Role, template};
-use talon_proto::host::ExecuteRequest;
-use tokio::time::{Instant, timeout};
+use talon_proto::host::{ExecuteResponse, Outcome};
+use tokio::time::Instant;
 
 use crate::backends::Backends;
 use crate::identity::{AuthenticateError, Caller, Scope, Subject, Via};
 use crate::role_answer::structured_answer;
+use crate::role_call::RoleCall;
 
 /// The longest credential that is passed on, in bytes. Tokens of OpenID Connect have some kilobytes; a longer one stands for nobody.
 const MAX_CREDENTIAL_BYTES: usize = 16 << 10;
 /// How long an answer holds for further requests with the same credential: a plugin is not asked for each of them, and whoever is
 /// locked out at the provider is locked out here within this time. An earlier expiry counts.
 const ANSWER_HOLDS: Duration = Duration::from_secs(60);
+/// How long a rejection holds: a client that repeats a wrong credential does not have the plugin asked each time. Short, so that somebody
+/// whose credential becomes good, as with a new account, hardly notices.
+const REJECTION_HOLDS: Duration = Duration::from_secs(5);
 /// How long something that is open, such as a WebSocket, lasts on one answer without an expiry: then its client shows the credential anew.
 const OPEN_HOLDS: Duration = Duration::from_secs(60 * 60);
-/// The most answers that are kept. Beyond it the oldest goes, and its credential is asked about again.
+/// The most answers that are kept. Beyond it the one that ends first goes, which rejections mostly do, and its credential is asked about
+/// again.
 const MAX_ANSWERS: usize = 1024;
-/// How long the supervisor may take beyond the deadline until it says that the plugin passed it. As in the agent.
-const DEADLINE_GRACE: Duration = Duration::from_secs(2);
 
 /// A credential as it stands in the header `Authorization`.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,8 +85,28 @@ struct Inner {
 
 #[derive(Debug)]
 struct KeptAnswer {
-    caller: Caller,
+    verdict: Verdict,
     until: Instant,
+}
+
+/// What the providers say of a credential.
+#[derive(Debug, Clone, PartialEq)]
+enum Verdict {
+    /// It is this caller's.
+    Accepted(Caller),
+    /// It is nobody's.
+    Rejected,
+}
+
+/// Why a provider does not accept a credential, for the log: it has nothing of the credential.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    /// It has answered something else.
+    #[error("{0}")]
+    Rejected(String),
+    /// It cannot be asked now.
+    #[error("{0}")]
+    Unanswered(String),
 }
 
 impl AuthProviders {
@@ -100,16 +124,19 @@ impl AuthProviders {
     /// Whose a credential is.
     ///
     /// # Errors
-    /// [`AuthenticateError::Invalid`] if no provider accepts it.
+    /// [`AuthenticateError::Invalid`] if no provider accepts it; [`AuthenticateError::NoProvider`] if one of them could not be asked.
     pub(crate) async fn caller(
         &self,
         backends: &Backends,
         presented: &PresentedCredential,
     ) -> Result<Caller, AuthenticateError> {
         let key = presented.key();
-        if let Some(caller) = self.kept(&key) {
-            return Ok(caller);
+        match self.kept(&key) {
+            Some(Verdict::Accepted(caller)) => return Ok(caller),
+            Some(Verdict::Rejected) => return Err(AuthenticateError::Invalid),
+            None => {}
         }
+        let mut all_answered = true;
         for entry in self.of_scheme(presented) {
             match ask(backends, entry, &presented.request).await {
                 Ok(subject) => {
@@ -120,16 +147,25 @@ impl AuthProviders {
                         );
                         continue;
                     };
-                    self.keep(key, &caller, remaining(&subject));
+                    let holds = remaining(&subject).unwrap_or(ANSWER_HOLDS).min(ANSWER_HOLDS);
+                    self.keep(key, Verdict::Accepted(caller.clone()), holds);
                     return Ok(caller);
                 }
-                Err(why) => tracing::info!(
+                Err(AskError::Rejected(why)) => tracing::info!(
                     provider = entry.name(),
                     why,
                     "an auth provider does not accept a credential"
                 ),
+                Err(AskError::Unanswered(why)) => {
+                    all_answered = false;
+                    tracing::warn!(provider = entry.name(), why, "an auth provider cannot be asked");
+                }
             }
         }
+        if !all_answered {
+            return Err(AuthenticateError::NoProvider);
+        }
+        self.keep(key, Verdict::Rejected, REJECTION_HOLDS);
         Err(AuthenticateError::Invalid)
     }
 
@@ -138,14 +174,13 @@ impl AuthProviders {
         self.0.entries.iter().filter(move |entry| entry.scheme == *scheme)
     }
 
-    fn kept(&self, key: &[u8; 32]) -> Option<Caller> {
+    fn kept(&self, key: &[u8; 32]) -> Option<Verdict> {
         let answers = self.0.answers.lock();
-        answers.get(key).filter(|answer| answer.until > Instant::now()).map(|answer| answer.caller.clone())
+        answers.get(key).filter(|answer| answer.until > Instant::now()).map(|answer| answer.verdict.clone())
     }
 
-    fn keep(&self, key: [u8; 32], caller: &Caller, remaining: Option<Duration>) {
+    fn keep(&self, key: [u8; 32], verdict: Verdict, holds: Duration) {
         let now = Instant::now();
-        let until = now + remaining.unwrap_or(ANSWER_HOLDS).min(ANSWER_HOLDS);
         let mut answers = self.0.answers.lock();
         if answers.len() >= MAX_ANSWERS {
             answers.retain(|_, answer| answer.until > now);
@@ -154,7 +189,7 @@ impl AuthProviders {
             let oldest = answers.iter().min_by_key(|(_, answer)| answer.until).map(|(key, _)| *key);
             oldest.map(|key| answers.remove(&key));
         }
-        answers.insert(key, KeptAnswer { caller: caller.clone(), until });
+        answers.insert(key, KeptAnswer { verdict, until: now + holds });
     }
 }
 
@@ -182,45 +217,54 @@ fn caller(entry: &AuthEntry, subject: &AuthenticatedSubject) -> Option<Caller> {
     })
 }
 
-/// Asks one provider. The error is for the log: it has nothing of the credential.
+/// Asks one provider.
 async fn ask(
     backends: &Backends,
     entry: &AuthEntry,
     request: &AuthRequest,
-) -> Result<AuthenticatedSubject, String> {
+) -> Result<AuthenticatedSubject, AskError> {
     // The type has string keys only.
     let asked = serde_json::to_value(request).unwrap_or_default();
     let arguments_json = match &entry.args {
         None => asked.to_string(),
         Some(args) => {
-            let rendered = template::render(args, &asked);
             // What is wrong with a template may quote what it was rendered with.
-            serde_json::Value::Object(
-                rendered.map_err(|_| "its arguments cannot be made: see `args` of its entry")?,
-            )
-            .to_string()
+            let rendered = template::render(args, &asked).map_err(|_| {
+                AskError::Unanswered("its arguments cannot be made: see `args` of its entry".to_owned())
+            })?;
+            serde_json::Value::Object(rendered).to_string()
         }
     };
-    let (plugin, action) = entry.action.split_once('.').unwrap_or((&entry.action, ""));
-    let call = ExecuteRequest {
-        plugin: plugin.to_owned(),
-        action: action.to_owned(),
+    let call = RoleCall {
+        role: Role::AuthProvider,
+        action: &entry.action,
+        extension: entry.name(),
+        deadline: entry.deadline(),
         arguments_json,
-        timeout_ms: u64::try_from(entry.deadline().as_millis()).unwrap_or(u64::MAX),
-        role: Role::AuthProvider.as_str().to_owned(),
-        extension: entry.name().to_owned(),
-        ..ExecuteRequest::default()
     };
-    let mut host = backends.host(&Caller::gateway());
-    let answer = match timeout(entry.deadline() + DEADLINE_GRACE, host.execute(call)).await {
-        Err(_) => return Err("it did not answer in time".to_owned()),
-        Ok(Err(status)) => return Err(format!("the supervisor did not make its call ({:?})", status.code())),
-        Ok(Ok(answer)) => answer.into_inner(),
+    let answer = match call.make(backends, &Caller::gateway()).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => return Err(AskError::Unanswered("it did not answer in time".to_owned())),
+        Err(status) => {
+            let why = format!("the supervisor did not make its call ({:?})", status.code());
+            return Err(AskError::Unanswered(why));
+        }
     };
-    let structured = structured_answer(&answer)?;
-    let reply = AuthReply::parse(&structured).map_err(|error| for_log(&error, request))?;
+    let structured = structured_answer(&answer).map_err(|why| {
+        if is_unanswered(&answer) { AskError::Unanswered(why) } else { AskError::Rejected(why) }
+    })?;
+    let rejected = |error: AuthError| AskError::Rejected(for_log(&error, request));
+    let reply = AuthReply::parse(&structured).map_err(rejected)?;
     let now = i64::try_from(now_unix_ms()).unwrap_or(i64::MAX);
-    reply.judge(entry, now).map_err(|error| for_log(&error, request))
+    reply.judge(entry, now).map_err(rejected)
+}
+
+/// Whether a provider was not asked, or did not answer, for reasons that have nothing to do with the credential.
+fn is_unanswered(answer: &ExecuteResponse) -> bool {
+    // A credential that does not fit the action's schema, and an answer to it that is none, are as they are however often it is asked.
+    const OF_CREDENTIAL: [&str; 4] = ["arguments_too_large", "bad_arguments", "bad_result", "too_large"];
+    matches!(answer.outcome(), Outcome::HostFault | Outcome::Refused)
+        && !OF_CREDENTIAL.contains(&answer.reason.as_str())
 }
 
 /// An error without the credential, which an answer may repeat.

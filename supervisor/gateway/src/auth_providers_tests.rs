@@ -1,6 +1,8 @@
 use http::HeaderValue;
 
 use super::*;
+use crate::backends::{ConnectBackend, SocketPaths};
+use crate::problem::{Problem, ProblemKind};
 
 fn entry(scheme: &str) -> AuthEntry {
     let entry = serde_json::json!({
@@ -47,9 +49,9 @@ async fn an_answer_holds_for_a_minute_or_until_it_expires() {
     let ada = caller(&entry("bearer"), &subject(None)).unwrap();
     assert_eq!(ada.subject.as_str(), "gw:corp/ada%20lovelace");
     assert_eq!(ada.origin(), "program");
-    providers.keep(one, &ada, None);
-    providers.keep(other, &ada, Some(Duration::from_secs(5)));
-    assert_eq!(providers.kept(&one), Some(ada.clone()));
+    providers.keep(one, Verdict::Accepted(ada.clone()), ANSWER_HOLDS);
+    providers.keep(other, Verdict::Accepted(ada.clone()), Duration::from_secs(5));
+    assert_eq!(providers.kept(&one), Some(Verdict::Accepted(ada.clone())));
     tokio::time::advance(Duration::from_secs(6)).await;
     assert_eq!((providers.kept(&one).is_some(), providers.kept(&other)), (true, None));
     tokio::time::advance(ANSWER_HOLDS).await;
@@ -58,13 +60,51 @@ async fn an_answer_holds_for_a_minute_or_until_it_expires() {
     assert!(until > Instant::now(), "what is open lasts longer");
 }
 
+// Promises: GW-147
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_cannot_be_asked_rejects_nobody_and_a_rejection_holds_for_seconds() {
+    let connector: Arc<dyn ConnectBackend> =
+        Arc::new(SocketPaths { host: "/nonexistent".into(), agent: "/nonexistent".into() });
+    let backends = Backends::new(&connector);
+    let providers = AuthProviders::new(vec![entry("bearer")]);
+    let credential = presented("Bearer a").unwrap();
+    let unasked = providers.caller(&backends, &credential).await.unwrap_err();
+    assert!(matches!(unasked, AuthenticateError::NoProvider), "{unasked:?}");
+    assert_eq!(Problem::from(unasked).kind(), ProblemKind::Unavailable);
+
+    // While a rejection holds, nobody is asked.
+    providers.keep(credential.key(), Verdict::Rejected, REJECTION_HOLDS);
+    let rejected = providers.caller(&backends, &credential).await.unwrap_err();
+    assert!(matches!(rejected, AuthenticateError::Invalid), "{rejected:?}");
+    tokio::time::advance(REJECTION_HOLDS).await;
+    assert_eq!(providers.kept(&credential.key()), None);
+}
+
+// Promises: GW-147
+#[test]
+fn what_the_credential_itself_brings_about_is_a_rejection() {
+    let is_unanswered = |outcome: Outcome, reason: &str| {
+        super::is_unanswered(&ExecuteResponse {
+            outcome: outcome.into(),
+            reason: reason.to_owned(),
+            ..ExecuteResponse::default()
+        })
+    };
+    for reason in ["timed_out", "died", "unavailable", "internal"] {
+        assert!(is_unanswered(Outcome::HostFault, reason), "{reason}");
+    }
+    assert!(is_unanswered(Outcome::Refused, "breaker_open") && is_unanswered(Outcome::Refused, "overloaded"));
+    assert!(!is_unanswered(Outcome::Refused, "bad_arguments"));
+    assert!(!is_unanswered(Outcome::ToolError, "tool_error") && !is_unanswered(Outcome::Ok, ""));
+}
+
 #[tokio::test(start_paused = true)]
 async fn answers_are_bounded_and_the_oldest_goes() {
     let providers = AuthProviders::new(vec![entry("bearer")]);
     let ada = caller(&entry("bearer"), &subject(None)).unwrap();
     let key = |number: usize| presented(&format!("Bearer {number}")).unwrap().key();
     for number in 0..=MAX_ANSWERS {
-        providers.keep(key(number), &ada, None);
+        providers.keep(key(number), Verdict::Accepted(ada.clone()), ANSWER_HOLDS);
         tokio::time::advance(Duration::from_millis(1)).await;
     }
     assert_eq!(providers.0.answers.lock().len(), MAX_ANSWERS);

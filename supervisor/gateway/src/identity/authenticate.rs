@@ -26,7 +26,10 @@ pub enum AuthenticateError {
     /// The supervisor cannot be asked.
     #[error("the supervisor cannot be asked: {0}")]
     Backend(#[from] Status),
-    /// What it answered is of another version.
+    /// No provider accepts it, and at least one cannot be asked: it may be a good one.
+    #[error("an auth provider cannot be asked")]
+    NoProvider,
+    /// What the supervisor answered is of another version.
     #[error("the supervisor gave an answer that is not understood: {0}")]
     Answer(String),
 }
@@ -39,6 +42,9 @@ impl From<AuthenticateError> for Problem {
                 "the credential is unknown, expired or revoked: get another (`talon token create`, `talon gateway open`)",
             ),
             AuthenticateError::Backend(status) => status.into(),
+            AuthenticateError::NoProvider => {
+                Self::new(ProblemKind::Unavailable, "the auth provider cannot be asked now: try again")
+            }
             AuthenticateError::Answer(_) => Self::defect(&error),
         }
     }

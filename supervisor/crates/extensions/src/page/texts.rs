@@ -67,8 +67,9 @@ const AUTH: &str = "\
 `accepted` lets the request in as `gw:<name of the entry>/<subject>`, with what `scopes` of the entry grants for the scopes of the
 answer, until `expires_unix_ms`. An answer holds for further requests with the same credential for a minute, and for an hour for what is
 open, such as a WebSocket: then its client shows the credential anew. Everything else refuses the request, and its sender is not told why: `rejected`, an answer
-that is none, one without a subject or without a scope that the entry lists, an error of the plugin, a passed deadline. The
-credential is written into no log, no audit record and no error.
+that is none, one without a subject or without a scope that the entry lists, an error of the plugin. A rejection holds for 5 seconds.
+A provider that cannot be asked now, because it is not there or passes its deadline, rejects nobody: unless another one accepts the
+credential, the request is answered with 503. The credential is written into no log, no audit record and no error.
 
 A token of Talon's own (`talon_…`) is never shown to a provider. A caller that a provider knows is a program, not a person: it decides
 no approvals unless the entry grants `approve`.";
