@@ -19,6 +19,9 @@ use crate::identity::{Caller, Scope};
 /// How long to wait for an agent that is not there, at first and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How long to wait for a place among the agent's streams. They are taken by what stays open for minutes or hours, and every client without
+/// one asks: sooner, all of them together would be a load of their own.
+const WAIT_FOR_PLACE: Duration = Duration::from_secs(60);
 
 /// Ghosts and observations of a caller, from now on.
 pub(crate) struct GhostFeed {
@@ -72,6 +75,7 @@ impl GhostFeed {
         match self.app.backends.agent(&self.caller).follow_ghosts(request).await {
             Ok(stream) => self.stream = Some(stream.into_inner()),
             Err(status) if is_final(status.code()) => return None,
+            Err(status) if status.code() == Code::ResourceExhausted => sleep(WAIT_FOR_PLACE).await,
             Err(_) => self.pause().await,
         }
         Some(())
