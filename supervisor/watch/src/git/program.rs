@@ -38,10 +38,11 @@ impl Git<'_> {
         Ok(patch::added(&output))
     }
 
-    /// The first line of a commit's message.
+    /// The first line of a commit's message, from the commit as it is stored: `git show` would have a signature
+    /// checked by the program that the repository names.
     pub(super) fn summary(&self, commit: &str) -> Result<String, GitError> {
-        let output = self.run(&["show", "--no-patch", "--no-notes", "--format=%s", commit], &[], None)?;
-        Ok(output.lines().next().unwrap_or_default().to_owned())
+        let output = self.run(&["cat-file", "commit", commit], &[], None)?;
+        Ok(subject(&output).to_owned())
     }
 
     /// The lines that a commit of the index would add to `head`.
@@ -101,9 +102,7 @@ impl Git<'_> {
         // Configuration that runs programs, or waits for somebody, is switched off: a watched repository may be
         // hostile, and nobody asked for this command.
         command.args(["--no-optional-locks", "--no-pager", "--literal-pathspecs"]);
-        for setting in
-            ["core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external=", "core.quotePath=true"]
-        {
+        for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         command.args(&arguments[..1]).args(options).args(&arguments[1..]);
@@ -134,6 +133,24 @@ impl Git<'_> {
         let said = String::from_utf8_lossy(&errors);
         Err(GitError::Refused(said.lines().next().unwrap_or("nothing").to_owned()))
     }
+}
+
+/// What is set whatever a repository's configuration says: it names no program and no place to fetch from.
+const SETTINGS: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.quotePath=true",
+    "diff.external=",
+    "gpg.program=false",
+    "log.showSignature=false",
+    "protocol.allow=never",
+];
+
+/// The first line of the message of a stored commit. Headers end at the first empty line: within one, such as a
+/// signature, every further line begins with a space.
+fn subject(commit: &str) -> &str {
+    let message = commit.split_once("\n\n").map_or("", |(_, message)| message);
+    message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
 /// Options of commands that print patches: no program of the repository's configuration, no context.
@@ -185,4 +202,18 @@ fn communicate(child: &mut Child, input: Option<String>) -> Result<(Vec<u8>, Vec
         }
     }
     Ok((output, errors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_the_first_line_behind_all_headers() {
+        let signed =
+            "tree 1\nauthor A <a> 1 +0000\ngpgsig -----BEGIN-----\n \n abc\n -----END-----\n\ntwo\n\nbody\n";
+        assert_eq!(subject(signed), "two");
+        assert_eq!(subject("tree 1\n\n\n  \nlate"), "late");
+        assert_eq!((subject("tree 1\n\n"), subject("tree 1"), subject("")), ("", "", ""));
+    }
 }

@@ -234,3 +234,28 @@ fn a_hostile_and_a_corrupt_repository_run_nothing_and_harm_no_other() {
     let times = watcher.said_so_far().iter().filter(|line| line.contains("bad: git says:")).count();
     assert_eq!(times, 1);
 }
+
+#[test]
+fn the_program_that_a_repository_names_for_signatures_does_not_run() {
+    let watcher = Watcher::prepared("", |work| {
+        repository(work);
+        let beside = |name: &str| work.with_file_name(name);
+        let sign = "echo >&2; echo '[GNUPG:] SIG_CREATED ' >&2; cat >/dev/null; echo '-----BEGIN PGP SIGNATURE-----'";
+        let check = format!("touch {}", beside("ran").display());
+        for (name, script) in [("sign", sign), ("check", check.as_str())] {
+            fs::write(beside("script"), format!("#!/bin/sh\n{script}\n")).unwrap();
+            // Another program makes it, so that no thread of ours has it open for writing when it is run.
+            let installed =
+                Command::new("install").args(["-m", "755"]).args([beside("script"), beside(name)]).status();
+            assert!(installed.unwrap().success());
+        }
+        assert!(git(work, &["config", "gpg.program", beside("check").to_str().unwrap()]));
+        assert!(git(work, &["config", "log.showSignature", "true"]));
+    });
+    fs::write(watcher.work.join("b.rs"), "fn b() {}\n").unwrap();
+    let program = format!("gpg.program={}", watcher.work.with_file_name("sign").display());
+    assert!(git(&watcher.work, &["add", "b.rs"]));
+    assert!(git(&watcher.work, &["-c", &program, "commit", "-q", "-S", "-m", "signed\n\nbody"]));
+    assert_eq!(watcher.next(is_commit)["subject"], "signed");
+    assert!(!watcher.dir.path().join("ran").exists(), "the repository's program ran");
+}
