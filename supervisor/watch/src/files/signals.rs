@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, RemoveKind};
 
 use crate::limits::DIRTY;
 
@@ -35,6 +35,10 @@ impl Signals {
             Ok(event) if is_noise(event.kind) => return,
             Ok(event) => {
                 for path in &event.paths {
+                    // One that was removed and made again has to be looked at itself, since its watch is gone.
+                    if is_directory(event.kind) {
+                        heard.add(path);
+                    }
                     heard.add(path.parent().unwrap_or(path));
                 }
             }
@@ -81,6 +85,11 @@ impl Heard {
     }
 }
 
+/// Whether a directory came or went.
+fn is_directory(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Create(CreateKind::Folder) | EventKind::Remove(RemoveKind::Folder))
+}
+
 /// Opening and reading change nothing.
 fn is_noise(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
@@ -88,8 +97,8 @@ fn is_noise(kind: EventKind) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use notify::event::{CreateKind, Flag};
-    use notify::{Event, EventKind};
+    use notify::Event;
+    use notify::event::Flag;
 
     use super::*;
 
@@ -108,6 +117,9 @@ mod tests {
         let heard = signals.wait(Duration::ZERO);
         assert_eq!(heard.directories, HashSet::from(["/w".into()]));
         assert!(!heard.everything);
+        let gone = Event::new(EventKind::Remove(RemoveKind::Folder)).add_path("/w/a".into());
+        signals.take(Ok(gone));
+        assert_eq!(signals.wait(Duration::ZERO).directories, HashSet::from(["/w".into(), "/w/a".into()]));
         signals.take(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         assert!(signals.wait(Duration::ZERO).everything);
         (0..=DIRTY).for_each(|n| signals.take(created(&format!("/w/{n}/a"))));

@@ -174,6 +174,8 @@ impl FileWatcher {
     fn look_at(&mut self, directory: &Path) {
         let Some(root) = self.root_of(directory) else { return };
         let start = Instant::now();
+        // One that was removed and made again has no watch, and the kernel keeps only one for each that is there.
+        let _ = watch(&mut self.watcher, &self.notices, directory);
         let Some(listing) = self.settings.rules.list(&root, directory) else {
             self.lose(directory);
             return;
@@ -185,19 +187,24 @@ impl FileWatcher {
     /// After an overflow: what happened is told by what differs.
     fn look_at_everything(&mut self) {
         for root in self.settings.roots.clone() {
-            let mut listings = Vec::new();
+            let (mut listings, mut files) = (Vec::new(), 0);
             let rules = self.settings.rules.clone();
             let whole = rules.list_all(
                 &root,
                 &root,
                 |_| true,
                 |path, listing| {
+                    files += listing.files.len();
                     listings.push((path, listing));
-                    listings.len() <= self.settings.max_directories
+                    // What is listed waits in memory; the directories that are left are partial.
+                    listings.len() <= self.settings.max_directories && files <= self.settings.max_files
                 },
             );
             let seen: HashSet<PathBuf> = listings.iter().map(|(path, _)| path.clone()).collect();
             for (path, listing) in listings {
+                if self.index.contains(&path) {
+                    let _ = watch(&mut self.watcher, &self.notices, &path);
+                }
                 if self.index.contains(&path) && self.compare(&root, &path, listing) {
                     self.dirty.looked(&path, true, Duration::ZERO, Instant::now());
                 }
@@ -216,6 +223,8 @@ impl FileWatcher {
     fn compare(&mut self, root: &Path, directory: &Path, listing: Listing) -> bool {
         if listing.is_repository {
             self.found_repository(directory);
+        } else {
+            self.repositories.remove(directory);
         }
         for child in self.index.children(directory) {
             if !listing.is_partial && !listing.directories.contains(&child) {
@@ -288,6 +297,8 @@ impl FileWatcher {
     fn lose(&mut self, directory: &Path) {
         let (directories, files) = self.index.remove(directory);
         for path in &directories {
+            // One that is made again is found again.
+            self.repositories.remove(path);
             // Fails where the kernel ended the watch itself, since the directory is gone.
             let _ = self.watcher.unwatch(path);
             self.dirty.forget(path);

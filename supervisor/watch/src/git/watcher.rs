@@ -204,11 +204,14 @@ impl GitWatcher {
             places.push(directory);
         }
         for place in places {
-            if self.owners.get(&place).is_some_and(|owners| owners.contains(&layout.work_tree)) {
-                continue;
-            }
+            // Again at each look: one that was removed and made again has no watch any more.
             match self.watcher.watch(&place, RecursiveMode::NonRecursive) {
-                Ok(()) => self.owners.entry(place).or_default().push(layout.work_tree.clone()),
+                Ok(()) => {
+                    let owners = self.owners.entry(place).or_default();
+                    if !owners.contains(&layout.work_tree) {
+                        owners.push(layout.work_tree.clone());
+                    }
+                }
                 Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
                     let text = "the kernel takes no further watches: not all repositories are followed; raise the limit with \
                                 `sysctl fs.inotify.max_user_watches=524288`";

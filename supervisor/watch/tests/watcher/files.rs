@@ -191,6 +191,20 @@ fn directories_that_come_go_and_move_are_followed() {
     assert_eq!(watcher.findings_until_now(), Vec::<serde_json::Value>::new());
 }
 
+#[test]
+fn a_directory_that_is_removed_and_made_again_is_followed() {
+    let watcher = Watcher::prepared("", |work| fs::create_dir(work.join("src")).unwrap());
+    let src = watcher.work.join("src");
+    // Both are over before anybody looks.
+    watcher.signal(Signal::STOP);
+    fs::remove_dir_all(&src).unwrap();
+    fs::create_dir(&src).unwrap();
+    watcher.signal(Signal::CONT);
+    watcher.findings_until_now();
+    fs::write(src.join("a.rs"), CONFLICT).unwrap();
+    assert_eq!(watcher.trigger("conflict_markers")["subject"], "a.rs");
+}
+
 // Promises: SHADOW-67
 #[test]
 fn a_log_that_grows_all_the_time_is_not_read_and_keeps_nobody_waiting() {
