@@ -1,7 +1,7 @@
 //! From events to observations: which detectors see what, and what becomes of their findings. No IO but the
 //! reading of a saved file.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,9 @@ const BOUNDARIES_APART: Duration = Duration::from_secs(5);
 /// How many findings are remembered as sent. The agent remembers all; this only saves requests.
 const REMEMBERED: usize = 1024;
 
+/// How long. 15 minutes: so long a finding waits in the agent, which may want to hear of it again afterwards.
+const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
+
 /// How many files of one commit, or of the index, lead to a finding each.
 const FILES: usize = 10;
 
@@ -36,7 +39,7 @@ pub(crate) struct Detection {
     home: Option<PathBuf>,
     failures: RepeatedFailures,
     tests: FailedTests,
-    sent: HashSet<String>,
+    sent: HashMap<String, Instant>,
     sent_order: VecDeque<String>,
     last_boundary: [Option<Instant>; 4],
     last_event: Instant,
@@ -51,7 +54,7 @@ impl Detection {
             home,
             failures: RepeatedFailures::default(),
             tests: FailedTests::default(),
-            sent: HashSet::new(),
+            sent: HashMap::new(),
             sent_order: VecDeque::new(),
             last_boundary: [None; 4],
             last_event: now,
@@ -69,7 +72,7 @@ impl Detection {
             Event::Git(event) => self.git(event, now),
             Event::Check(event) => self.check(&event),
         };
-        found.into_iter().map(ObservationBuilder::build).filter(|found| self.is_new(found)).collect()
+        found.into_iter().map(ObservationBuilder::build).filter(|found| self.is_new(found, now)).collect()
     }
 
     /// Time passed; returns the boundary of an idle moment.
@@ -245,13 +248,18 @@ impl Detection {
         is_due
     }
 
-    fn is_new(&mut self, observation: &Observation) -> bool {
+    fn is_new(&mut self, observation: &Observation, now: Instant) -> bool {
         if observation.fingerprint.is_empty() {
             return true;
         }
-        if !self.sent.insert(observation.fingerprint.clone()) {
-            return false;
+        if let Some(sent) = self.sent.get_mut(&observation.fingerprint) {
+            let is_over = now.saturating_duration_since(*sent) >= REMEMBERED_FOR;
+            if is_over {
+                *sent = now;
+            }
+            return is_over;
         }
+        self.sent.insert(observation.fingerprint.clone(), now);
         self.sent_order.push_back(observation.fingerprint.clone());
         if self.sent_order.len() > REMEMBERED
             && let Some(oldest) = self.sent_order.pop_front()

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::*;
 use crate::config::Span;
 
@@ -29,14 +31,19 @@ fn conflict_markers_are_told_once_and_again_when_they_differ() {
     let (mut detection, file) = (detection(dir.path()), dir.path().join("a.rs"));
     let conflict = "x\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> topic\n";
     std::fs::write(&file, conflict).unwrap();
-    let found = detection.observe(saved(&file), Instant::now());
+    let start = Instant::now();
+    let found = detection.observe(saved(&file), start);
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].trigger.as_str(), found[0].finding.as_str()),
         ("conflict_markers", "conflict markers at line 2")
     );
     assert!(found[0].excerpt.contains("<<<<<<< HEAD"));
-    assert!(detection.observe(saved(&file), Instant::now()).is_empty());
+    // The agent may want to hear of it again once it waits no more.
+    let later = |minutes| start + Duration::from_secs(minutes * 60);
+    for (minutes, count) in [(14, 0), (15, 1), (29, 0), (30, 1)] {
+        assert_eq!(detection.observe(saved(&file), later(minutes)).len(), count, "{minutes}");
+    }
     std::fs::write(&file, conflict.replace('b', "c")).unwrap();
     assert_eq!(detection.observe(saved(&file), Instant::now()).len(), 1);
     std::fs::write(&file, "fine").unwrap();
