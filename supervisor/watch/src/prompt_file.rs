@@ -61,6 +61,8 @@ pub(crate) async fn keep(socket: PathBuf, file: PathBuf) {
         let mut waiting = WaitingGhosts::default();
         // The end of a stream is an agent that is replaced; what is wrong with it is said by the sender.
         let _ = follow(&socket, &file, &mut waiting).await;
+        // Nobody would take a line away that is no longer true.
+        remove(&file);
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -81,6 +83,11 @@ async fn follow(socket: &Path, file: &Path, waiting: &mut WaitingGhosts) -> Resu
         }
     }
     Ok(())
+}
+
+/// Removes the file; what cannot be removed is left as it is.
+pub(crate) fn remove(file: &Path) {
+    let _ = write(file, None);
 }
 
 /// Puts the line into the file in one step, for this user alone; without a line the file goes.
@@ -142,7 +149,8 @@ mod tests {
         write(&file, Some("one")).unwrap();
         write(&file, Some("two")).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
-        write(&file, None).unwrap();
+        remove(&file);
         assert!(!file.exists());
+        remove(&file);
     }
 }

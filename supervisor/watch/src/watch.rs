@@ -90,11 +90,12 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         .spawn(move || detector.run(&received))
         .map_err(|error| format!("cannot start a thread: {error}"))?;
 
+    let mut ghosts = None;
     let mut sink = match target {
         Target::DryRun => Sink::Stdout(queue),
         Target::Agent(path) => {
             if let Some(file) = runtime_dir::ghosts_file().filter(|_| config.watchers.shell.show_ghosts) {
-                tokio::spawn(prompt_file::keep(path.clone(), file));
+                ghosts = Some((tokio::spawn(prompt_file::keep(path.clone(), file.clone())), file));
             }
             let settings = AgentSettings {
                 socket: path,
@@ -112,6 +113,12 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         _ = interrupted.recv() => Ok(()),
     };
     sink.finish().await;
+    if let Some((keeper, file)) = ghosts {
+        keeper.abort();
+        // Cancelled, as it was asked to be.
+        let _ = keeper.await;
+        prompt_file::remove(&file);
+    }
     if let Some(path) = socket {
         // Gone already, else.
         let _ = std::fs::remove_file(&path);
