@@ -64,20 +64,27 @@ fn fenced(name: &str, introduction: &str, text: &str, left_out: usize) -> String
         out.push('\n');
     }
     out.push_str(&format!("[{name}]\n"));
-    if !text.is_empty() {
-        out.push_str(QUOTE_MARK);
-        for line in text.split_inclusive(is_line_end) {
-            out.push_str(line);
-            if line.ends_with(is_line_end) {
-                out.push_str(QUOTE_MARK);
-            }
-        }
-        out.push('\n');
-    }
+    out.push_str(&quoted(text));
     if left_out > 0 {
         out.push_str(&format!("[truncated: cut to the model's budget, {left_out} bytes left out]\n"));
     }
     out.push_str(&format!("[/{name}]"));
+    out
+}
+
+/// The text with the mark before each of its lines, and a line end after it; nothing if it is empty.
+pub(crate) fn quoted(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let mut out = QUOTE_MARK.to_owned();
+    for line in text.split_inclusive(is_line_end) {
+        out.push_str(line);
+        if line.ends_with(is_line_end) {
+            out.push_str(QUOTE_MARK);
+        }
+    }
+    out.push('\n');
     out
 }
 

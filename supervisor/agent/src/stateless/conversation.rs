@@ -18,10 +18,10 @@ use talon_llm::model::{Message, ToolCall};
 use talon_proto::agent::CompletionMessage;
 
 use super::error::ConversationError;
-use super::kept::{KeptTurn, KeptTurns};
+use super::history_text::history_text;
 use super::result::client_result;
+use super::retained_turns::{KeptTurn, KeptTurns};
 use super::spoken::SpokenMessage;
-use super::told::told;
 use crate::context::HistoryMessage;
 use crate::driver::KEEPING;
 use crate::media::ImageWithBytes;
@@ -101,7 +101,8 @@ impl ConversationReader<'_> {
         };
         conversation.exchanges = self.exchanges(followed, true, &mut conversation.all_images)?;
         if self.is_hooked {
-            conversation.request = told(said.iter().map(|(_, spoken)| spoken), &text);
+            let past = said.iter().map(|(_, spoken)| spoken);
+            conversation.request = history_text(past, &text, self.sanitizer);
             conversation.turn = 1;
             for (_, spoken) in said {
                 if let SpokenMessage::User { images, .. } = spoken {

@@ -4,24 +4,24 @@
 //! |---|---|
 //! | `client_tools` | the tools of a client, checked |
 //! | `conversation` | reads the messages of a request: what came before, what is asked, what followed already |
-//! | `spoken`, `told` | one message; a conversation as one text, which hooks see whole |
+//! | `spoken`, `history_text` | one message; a conversation as one text, which hooks see whole |
 //! | `result` | what a client's tool answered, as models see it |
-//! | `kept` | what turns did that their clients do not know, for an hour |
+//! | `retained_turns` | what turns did that their clients do not know, for an hour |
 //! | `images` | the bytes of images, in memory |
 //! | `error` | why a request is refused |
 
 mod client_tools;
 mod conversation;
 mod error;
+mod history_text;
 mod images;
-mod kept;
 mod result;
+mod retained_turns;
 mod spoken;
-mod told;
 
 pub(crate) use client_tools::{known_choice, known_tools};
 pub(crate) use conversation::ConversationReader;
 pub(crate) use error::ConversationError;
 pub(crate) use images::PassingImages;
-pub(crate) use kept::{KeptTurn, KeptTurns};
 pub(crate) use result::client_result;
+pub(crate) use retained_turns::{KeptTurn, KeptTurns};
