@@ -196,9 +196,9 @@ impl Channels {
         Ok(())
     }
 
-    /// Stores how far a message is. If that fails, a part of it may come twice after a restart.
+    /// Stores how far a message is, unless it was forgotten. If that fails, a part of it may come twice after a restart.
     pub(super) async fn keep(&self, message: &PendingMessage) {
-        if let Err(error) = self.store.put(message).await {
+        if let Err(error) = self.store.replace(message).await {
             let error = talon_error_chain::error_chain(&error);
             tracing::warn!(message = message.id, error, "how far a message of a channel is cannot be stored");
         }

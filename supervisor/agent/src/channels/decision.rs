@@ -89,11 +89,19 @@ impl Channels {
         Ok(said)
     }
 
-    /// Whether a text answered a question that waits in the conversation: one of the model's, never a call's approval.
-    pub(super) async fn answer_question(&self, route: &Route, text: &str) -> bool {
-        let waiting = self.agent.approvals.list(false).await;
-        let waits = |approval: &&Approval| approval.sender == route.owner && is_open_question(approval);
-        let Some(question) = waiting.iter().find(waits) else { return false };
+    /// Whether a text answered a question that waits in the conversation: one of the model's, never a call's approval, and never one of
+    /// another session of the same person, who does not see it here.
+    pub(super) async fn answer_question(&self, route: &Route, channel: &str, text: &str) -> bool {
+        let mut waiting = self.agent.approvals.list(false).await;
+        waiting.retain(|approval| approval.sender == route.owner && is_open_question(approval));
+        if waiting.is_empty() {
+            return false;
+        }
+        // A message of its own waits until the store answers again.
+        let Ok(session) = self.agent.main_session(&route.owner, channel).await else { return false };
+        let is_here =
+            |approval: &&Approval| SessionId::new(&approval.session_id).is_ok_and(|id| id == session.id);
+        let Some(question) = waiting.iter().find(is_here) else { return false };
         match self.agent.approvals.answer(&question.id, text, route.speaker()).await {
             Ok(answered) => {
                 self.tell(answered);

@@ -53,6 +53,15 @@ impl ChannelStore {
         self.kv.set(&self.namespace, &Key::new(format!("{MESSAGE}{}", message.id))?, value).await
     }
 
+    /// Replaces a message's row, unless it was forgotten meanwhile.
+    pub(super) async fn replace(&self, message: &PendingMessage) -> Result<(), Error> {
+        let value = serde_json::to_vec(message).expect("texts, numbers and lists of them are always JSON");
+        let key = Key::new(format!("{MESSAGE}{}", message.id))?;
+        let Some(before) = self.kv.get(&self.namespace.plugin, &key).await? else { return Ok(()) };
+        // Only its own task writes a row, so who was faster has removed it.
+        self.kv.compare_and_set(&self.namespace, &key, Some(before), Some(value)).await.map(drop)
+    }
+
     /// Whether it was not forgotten meanwhile.
     pub(super) async fn has(&self, message: &PendingMessage) -> Result<bool, Error> {
         let key = Key::new(format!("{MESSAGE}{}", message.id))?;
