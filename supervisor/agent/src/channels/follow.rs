@@ -140,20 +140,25 @@ impl Channels {
                 return Ok(());
             }
         };
-        if self.answer_question(&route, &message.text).await {
+        if self.answer_question(&route, &entry.name, &message.text).await {
             return Ok(());
         }
         let (conversation, id) = (speaker.conversation.clone(), message.id.clone());
-        if self.accept(&entry.name, message, route).await? == Arrival::TooMany {
+        if self.accept(&entry.name, message, route).await? == (Arrival::TooMany { is_first: true }) {
             self.say(&entry.name, &conversation, format!("full:{id}"), TOO_MANY.to_owned());
         }
         Ok(())
     }
 
-    /// Sends a short text of our own, in the background.
+    /// Sends a short text of our own, in the background. It is left out while too many are being sent.
     pub(super) fn say(self: &Arc<Self>, channel: &str, conversation: &str, id: String, text: String) {
+        let Ok(place) = Arc::clone(&self.own_texts).try_acquire_owned() else {
+            tracing::warn!(channel, id, "a short text of a channel is left out: too many are being sent");
+            return;
+        };
         let (this, channel, conversation) = (Arc::clone(self), channel.to_owned(), conversation.to_owned());
         self.tasks.spawn(async move {
+            let _place = place;
             let said = OutboundText {
                 channel: &channel,
                 conversation: &conversation,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use talon_extensions::ChannelEntry;
 use talon_store::Error;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use ulid::{Generator, Ulid};
@@ -23,6 +23,8 @@ use crate::hooks::RoleHost;
 const MAX_WAITING: usize = 1024;
 /// The most messages of one sender or group that wait. 32: more than a person writes while a turn runs.
 const MAX_OF_ONE: usize = 32;
+/// The most short texts of our own that are being sent at once. 64: a channel that does not take them cannot fill the memory.
+const MAX_OWN_TEXTS: usize = 64;
 
 /// The channels of a running agent.
 pub(crate) struct Channels {
@@ -38,6 +40,8 @@ pub(crate) struct Channels {
     /// Channels whose plugin has started.
     pub(super) closed: Mutex<Vec<String>>,
     pub(super) wake_opener: Notify,
+    /// For short texts of our own that are being sent.
+    pub(super) own_texts: Arc<Semaphore>,
     ids: Mutex<Generator>,
 }
 
@@ -46,8 +50,8 @@ pub(crate) struct Channels {
 pub(super) enum Arrival {
     /// It has a row, and is worked on.
     Accepted,
-    /// Too many of its conversation wait.
-    TooMany,
+    /// Too many of its conversation wait. `is_first` says that nobody was told since there was room.
+    TooMany { is_first: bool },
     /// It is there already.
     Known,
 }
@@ -65,6 +69,7 @@ impl Channels {
             tasks: TaskTracker::new(),
             closed: Mutex::default(),
             wake_opener: Notify::new(),
+            own_texts: Arc::new(Semaphore::new(MAX_OWN_TEXTS)),
             ids: Mutex::new(Generator::new()),
         })
     }
@@ -104,13 +109,13 @@ impl Channels {
             }
         }
         {
-            let lanes = self.lanes.lock();
-            if let Some(lane) = lanes.get(&route.owner) {
+            let mut lanes = self.lanes.lock();
+            if let Some(lane) = lanes.get_mut(&route.owner) {
                 if lane.has(channel, &message.id) {
                     return Ok(Arrival::Known);
                 }
                 if lane.len() >= MAX_OF_ONE {
-                    return Ok(Arrival::TooMany);
+                    return Ok(Arrival::TooMany { is_first: lane.say_full() });
                 }
             }
         }
