@@ -3,6 +3,7 @@
 use talon_llm::limits::MAX_EMBEDDED_TEXTS;
 use talon_llm::model::{ErrorClass, ProviderError};
 use talon_proto::agent::{EmbedRequest, EmbedResponse, EmbeddedText};
+use tokio::sync::Semaphore;
 use tonic::Status;
 
 use super::client::Client;
@@ -17,6 +18,10 @@ const MAX_TEXTS: usize = 2048;
 const MAX_TEXT_BYTES: usize = 32 << 10;
 /// The most bytes of texts that the provider is sent at once, with which its answer stays below a few megabytes.
 const MAX_BATCH_BYTES: usize = 256 << 10;
+/// The most requests of all clients that are answered at once. 16: each has a batch under way at the provider. Not configurable.
+const MAX_AT_ONCE: usize = 16;
+/// Of the process, as the provider's limits are.
+static PLACES: Semaphore = Semaphore::const_new(MAX_AT_ONCE);
 
 impl Service {
     pub(super) async fn embed(
@@ -38,6 +43,11 @@ impl Service {
         }
         check_model(embedder, &model, dimensions)?;
         check_texts(&texts)?;
+        let Ok(_place) = PLACES.try_acquire() else {
+            return Err(Status::resource_exhausted(format!(
+                "{MAX_AT_ONCE} requests for vectors are being answered, which is the most: try again in a moment"
+            )));
+        };
         let timeout = embedder.keys().timeout.get();
         let tokens: usize = texts.iter().map(|text| Estimate.count(text)).sum();
         let mut vectors = Vec::with_capacity(texts.len());
