@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use talon_agent_settings::milliseconds;
 use talon_proto::agent::Ghost;
 use talon_shadow_policy::GhostEnd;
 use talon_store::Error;
@@ -20,12 +21,12 @@ impl ShadowLoop {
     pub(super) async fn tidy(self: &Arc<Self>) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
-            let now = unix_ms();
+            let (now, lifetime) = (unix_ms(), milliseconds(this.keys().expires_after.get()));
             let due: Vec<(String, Ghost)> = inner
                 .stored
                 .ghosts
                 .iter()
-                .filter_map(|(id, one)| Some((id.clone(), after_time(one.ghost.as_ref()?, now)?)))
+                .filter_map(|(id, one)| Some((id.clone(), after_time(one.ghost.as_ref()?, now, lifetime)?)))
                 .collect();
             for (_, ghost) in due {
                 let end = (ghost.state == EXPIRED).then_some(GhostEnd::Expired);
@@ -111,11 +112,10 @@ fn due_at(ghost: &Ghost) -> Option<u64> {
     }
 }
 
-/// The ghost after its time, if that has come. One that was snoozed waits again for as long as at first.
-fn after_time(ghost: &Ghost, now: u64) -> Option<Ghost> {
+/// The ghost after its time, if that has come. One that was snoozed waits again for as long as a new one.
+fn after_time(ghost: &Ghost, now: u64, lifetime: u64) -> Option<Ghost> {
     let due = due_at(ghost).filter(|at| *at <= now)?;
     if ghost.state == SNOOZED {
-        let lifetime = ghost.expires_unix_ms.saturating_sub(ghost.created_unix_ms);
         let expires_unix_ms = due.saturating_add(lifetime);
         let state = WAITING.to_owned();
         return Some(Ghost { state, snoozed_until_unix_ms: None, expires_unix_ms, ..ghost.clone() });
@@ -126,4 +126,23 @@ fn after_time(ghost: &Ghost, now: u64) -> Option<Ghost> {
 fn by_sender<T>(all: &BTreeMap<String, T>, of: impl Fn(&T) -> Option<&String>, sender: &str) -> Vec<String> {
     let theirs = all.iter().filter(|(_, one)| of(one).is_some_and(|name| name == sender));
     theirs.map(|(id, _)| id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_often_a_ghost_is_snoozed_it_waits_as_long_as_a_new_one() {
+        let mut ghost = Ghost { created_unix_ms: 1000, expires_unix_ms: 1100, ..Ghost::default() };
+        for until in [1_050, 50_000, 900_000] {
+            ghost.state = SNOOZED.to_owned();
+            ghost.snoozed_until_unix_ms = Some(until);
+            assert_eq!(after_time(&ghost, until - 1, 100), None);
+            ghost = after_time(&ghost, until, 100).expect("its time has come");
+            assert_eq!((ghost.state.as_str(), ghost.expires_unix_ms), (WAITING, until + 100));
+        }
+        let over = after_time(&ghost, ghost.expires_unix_ms, 100).expect("it is over");
+        assert_eq!(over.state, EXPIRED);
+    }
 }

@@ -1,5 +1,6 @@
 //! The state of all people: on the disk before anybody sees it.
 
+use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
@@ -135,9 +136,14 @@ impl ShadowLoop {
         if !keys.enabled && !request.observations.is_empty() {
             return Err(ShadowError::Off);
         }
-        self.dropped.fetch_add(request.dropped, std::sync::atomic::Ordering::Relaxed);
-        let sender = sender.to_owned();
-        self.run_to_completion(|this| async move { this.take(&sender, request, &keys).await }).await
+        let (sender, dropped) = (sender.to_owned(), request.dropped);
+        self.run_to_completion(|this| async move {
+            let taken = this.take(&sender, request, &keys).await?;
+            // Only now: what was not taken comes again, with its count.
+            this.dropped.fetch_add(dropped, std::sync::atomic::Ordering::Relaxed);
+            Ok(taken)
+        })
+        .await
     }
 
     async fn take(
@@ -187,10 +193,13 @@ impl ShadowLoop {
         Ok(ObserveResponse { verdicts, state: Some(self.state_of(Some(&record))) })
     }
 
-    /// The question that is to be asked next.
-    pub(super) async fn next_question(&self) -> Option<PendingQuestion> {
+    /// The question that is to be asked next: that of the first person after this one, by their names and round.
+    pub(super) async fn next_question(&self, last: &str) -> Option<PendingQuestion> {
         let inner = self.inner.lock().await;
-        inner.stored.senders.values().find_map(|record| {
+        let senders = &inner.stored.senders;
+        let after = senders.range::<str, _>((Bound::Excluded(last), Bound::<&str>::Unbounded));
+        let others = senders.range::<str, _>((Bound::<&str>::Unbounded, Bound::Included(last)));
+        after.chain(others).find_map(|(_, record)| {
             let id = record.policy.asking.as_deref()?;
             Some(PendingQuestion {
                 sender: record.sender.clone(),
@@ -204,9 +213,12 @@ impl ShadowLoop {
         })
     }
 
-    /// Whether a question has its ghost already: this process was killed before it noted that.
-    pub(super) async fn has_ghost(&self, entry: &str) -> bool {
-        self.inner.lock().await.stored.ghosts.contains_key(entry)
+    /// What a question led to, if it was answered already: this process was killed, or the store refused something, before that was
+    /// noted of its sender. It has what the answer cost, which does not count yet.
+    pub(super) async fn answered_entry(&self, entry: &str) -> Option<ShadowLogEntry> {
+        let inner = self.inner.lock().await;
+        let of_ghost = inner.stored.ghosts.get(entry).and_then(|one| one.sent.clone());
+        of_ghost.or_else(|| inner.stored.log.get(entry).filter(|known| known.outcome != ASKING).cloned())
     }
 
     /// Notes what is sent to a model, before it is sent.
@@ -302,6 +314,8 @@ pub(super) const APPROVED: &str = "approved";
 pub(super) const DISMISSED: &str = "dismissed";
 pub(super) const SNOOZED: &str = "snoozed";
 pub(super) const EXPIRED: &str = "expired";
+/// The outcome of a question that is being asked.
+pub(super) const ASKING: &str = "asking";
 /// The outcome of a question that no model answered.
 pub(super) const FAILED: &str = "failed";
 

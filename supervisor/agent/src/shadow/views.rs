@@ -9,6 +9,7 @@ use talon_proto::agent::{
     CaughtUp, GetGhostResponse, GetShadowStatsResponse, Ghost, GhostEvent, ShadowEvent, ShadowLogEntry,
     ShadowState, ShadowTriggerStats,
 };
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::decisions::find;
@@ -85,11 +86,6 @@ impl ShadowLoop {
             .filter(|entry| sender.is_none_or(|sender| entry.sender == sender))
             .filter(|entry| after.is_empty() || entry.id.as_str() < after);
         page(wanted.cloned(), most, |entry| &entry.id)
-    }
-
-    /// One entry of the log.
-    pub(super) async fn log_entry(&self, id: &str) -> Option<ShadowLogEntry> {
-        self.inner.lock().await.stored.log.get(id).cloned()
     }
 
     /// A ghost, of this sender if one is given, and why it is there.
@@ -224,14 +220,36 @@ impl GhostFollower {
     }
 }
 
-/// The next observation; `None` if some were missed, or none are followed.
+/// The next observation; those that were missed are left out. It waits for ever if none are followed.
 async fn next_event(events: &mut Option<broadcast::Receiver<ShadowEvent>>) -> Option<ShadowEvent> {
     match events {
-        Some(events) => events.recv().await.ok(),
+        Some(events) => loop {
+            match events.recv().await {
+                Ok(seen) => return Some(seen),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        },
         None => std::future::pending().await,
     }
 }
 
 fn event(kind: Kind) -> GhostEvent {
     GhostEvent { kind: Some(kind) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_missed_observations_hears_the_next_one() {
+        let sender = broadcast::Sender::new(1);
+        let mut events = Some(sender.subscribe());
+        for sent in ["missed", "heard"] {
+            let sent = ShadowEvent { sender: sent.to_owned(), ..ShadowEvent::default() };
+            sender.send(sent).expect("it is followed");
+        }
+        assert_eq!(next_event(&mut events).await.expect("an observation").sender, "heard");
+    }
 }

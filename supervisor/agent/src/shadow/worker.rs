@@ -16,7 +16,7 @@ use super::goal::begin_turns;
 use super::observation::trigger_line;
 use super::question::{Proposal, Question, proposal, question};
 use super::record::{saturated, unix_ms};
-use super::shadow_loop::{FAILED, PendingQuestion, WAITING};
+use super::shadow_loop::{ASKING, FAILED, PendingQuestion, WAITING};
 use crate::agent::{Agent, Setup};
 use crate::costs::shadow_session;
 
@@ -30,15 +30,23 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Asks models what observations mean, begins the turns of approved ghosts, and has ghosts expire, for as long as it is
 /// polled.
 pub(crate) async fn watch_over(agent: Arc<Agent>) {
+    // Who was asked for last: the others come first.
+    let mut last = String::new();
     loop {
         let mut refused = false;
-        if let Err(error) = agent.shadow.tidy().await {
-            let error = talon_error_chain::error_chain(&error);
-            tracing::warn!(error, "what time changes of ghosts cannot be stored");
-            refused = true;
-        }
-        begin_turns(&agent).await;
-        while let Some(pending) = agent.shadow.next_question().await {
+        // What people decided and what is over does not wait for everybody's questions.
+        loop {
+            if let Err(error) = agent.shadow.tidy().await {
+                let error = talon_error_chain::error_chain(&error);
+                tracing::warn!(error, "what time changes of ghosts cannot be stored");
+                refused = true;
+            }
+            begin_turns(&agent).await;
+            if refused {
+                break;
+            }
+            let Some(pending) = agent.shadow.next_question(&last).await else { break };
+            last.clone_from(&pending.sender);
             if let Err(error) = answer(&agent, pending).await {
                 let error = talon_error_chain::error_chain(&error);
                 tracing::warn!(error, "what became of an observation cannot be stored");
@@ -68,15 +76,12 @@ async fn answer(agent: &Agent, pending: PendingQuestion) -> Result<(), talon_sto
         unix_ms: unix_ms(),
         observation_id: pending.observation.id.clone(),
         trigger: pending.observation.trigger.clone(),
-        outcome: "asking".to_owned(),
+        outcome: ASKING.to_owned(),
         redactions: pending.observation.redactions,
         ..ShadowLogEntry::default()
     };
-    if agent.shadow.has_ghost(&pending.entry).await {
-        let known = agent.shadow.log_entry(&pending.entry).await;
-        let entry =
-            ShadowLogEntry { input_tokens: 0, output_tokens: 0, cost_pico_usd: 0, ..known.unwrap_or(entry) };
-        return agent.shadow.settle(pending, entry, None).await;
+    if let Some(known) = agent.shadow.answered_entry(&pending.entry).await {
+        return agent.shadow.settle(pending, known, None).await;
     }
     if !setup.settings.shadow.enabled {
         entry.outcome = FAILED.to_owned();
