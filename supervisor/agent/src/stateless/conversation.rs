@@ -19,8 +19,8 @@ use talon_proto::agent::CompletionMessage;
 
 use super::error::ConversationError;
 use super::history_text::history_text;
+use super::kept::{KeptTurn, KeptTurns};
 use super::result::client_result;
-use super::retained_turns::{KeptTurn, KeptTurns};
 use super::spoken::SpokenMessage;
 use crate::context::HistoryMessage;
 use crate::driver::KEEPING;
