@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -92,6 +93,7 @@ async fn run(checker: &Checker) -> std::io::Result<(Option<i32>, String)> {
     command.args(arguments).current_dir(&checker.directory).process_group(0).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
+    let group = ProcessGroup::of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let work = async {
         let (output, errors) = tokio::join!(read(stdout), read(stderr));
@@ -101,23 +103,40 @@ async fn run(checker: &Checker) -> std::io::Result<(Option<i32>, String)> {
     match tokio::time::timeout(checker.timeout.0, work).await {
         Ok(done) => {
             let (code, output) = done?;
+            group.ended();
             // Ended by a signal: as shells write it, it is no success.
             Ok((code.or(Some(128)), String::from_utf8_lossy(&output).into_owned()))
         }
         Err(_) => {
-            kill_group(&child);
+            drop(group);
             child.wait().await?;
             Ok((None, String::new()))
         }
     }
 }
 
-/// A checker starts programs of its own, which end with it.
-fn kill_group(child: &Child) {
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // Gone already, else.
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+/// A checker starts programs of its own, which end with it: at its timeout, and when the watcher ends, which
+/// drops the run.
+struct ProcessGroup(Option<Pid>);
+
+impl ProcessGroup {
+    /// The group that a process leads which was not waited for yet.
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw))
+    }
+
+    /// Its leader was waited for, so that the number may be another one's by now.
+    fn ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // Gone already, else.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 
