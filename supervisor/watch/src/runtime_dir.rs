@@ -1,7 +1,11 @@
-//! Where the shells' socket is: `$XDG_RUNTIME_DIR/talon/watch.sock`.
+//! Where the shells' socket is: `$XDG_RUNTIME_DIR/talon/watch.sock`, and what is beside it.
 
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 
 /// The name of the socket to which shells report.
 const SHELL_SOCKET: &str = "watch.sock";
@@ -9,9 +13,17 @@ const SHELL_SOCKET: &str = "watch.sock";
 /// The name of the file with what shells show before a prompt.
 const GHOSTS_FILE: &str = "ghosts";
 
+/// The name of the file that the one watcher of a user has locked.
+const LOCK_FILE: &str = "watch.lock";
+
 /// The path of the file with what shells show before a prompt, beside their socket.
 pub(crate) fn ghosts_file() -> Option<PathBuf> {
     Some(shell_socket()?.with_file_name(GHOSTS_FILE))
+}
+
+/// The path of the lock, beside the socket.
+pub(crate) fn lock_file() -> Option<PathBuf> {
+    Some(shell_socket()?.with_file_name(LOCK_FILE))
 }
 
 /// The path of the shells' socket; none without `XDG_RUNTIME_DIR`, since no other directory is this user's
@@ -28,7 +40,47 @@ pub(crate) fn make_directory(socket: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
+/// The lock of the one watcher that serves a runtime directory, for as long as it lives.
+pub(crate) struct WatcherLock {
+    _file: File,
+}
+
+impl WatcherLock {
+    /// None if another watcher has it. The file stays: whoever removed it would have a lock that nobody sees.
+    pub(crate) fn acquire(path: &Path) -> std::io::Result<Option<Self>> {
+        make_directory(path)?;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
 /// Whether a file is this user's.
 pub(crate) fn is_own(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|file| file.uid() == rustix::process::geteuid().as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_by_one_until_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("talon").join(LOCK_FILE);
+        let first = WatcherLock::acquire(&path).unwrap();
+        assert!(first.is_some() && WatcherLock::acquire(&path).unwrap().is_none());
+        drop(first);
+        assert!(WatcherLock::acquire(&path).unwrap().is_some());
+    }
 }

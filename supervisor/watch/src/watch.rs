@@ -20,6 +20,7 @@ use crate::git::{GitSettings, RepositoryFinder};
 use crate::limits::{EVENTS, TICK};
 use crate::notice::{Notices, say};
 use crate::queue::Queue;
+use crate::runtime_dir::WatcherLock;
 use crate::shell::History;
 use crate::{files, git, prompt_file, runtime_dir, shell};
 
@@ -46,6 +47,7 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
     let queue = Arc::new(Queue::default());
     let shell_dropped = Arc::new(AtomicU64::new(0));
 
+    let _lock = lock()?;
     let mut socket = None;
     if config.watchers.shell.enabled {
         let served = shell::start(roots.clone(), events.clone(), Arc::clone(&shell_dropped), notices.clone());
@@ -124,6 +126,21 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         let _ = std::fs::remove_file(&path);
     }
     result.map_err(|error| format!("cannot write the output: {error}"))
+}
+
+/// Refuses a second watcher, which would tell everything twice. Without a runtime directory there is no place to
+/// see another one.
+fn lock() -> Result<Option<WatcherLock>, String> {
+    let Some(path) = runtime_dir::lock_file() else { return Ok(None) };
+    match WatcherLock::acquire(&path) {
+        Ok(Some(lock)) => Ok(Some(lock)),
+        Ok(None) => Err(format!("another talon-watch serves {}; end it first", path.display())),
+        // Files and git are watched without it.
+        Err(error) => {
+            say(format!("cannot lock {}: {error}; another talon-watch would not be seen", path.display()));
+            Ok(None)
+        }
+    }
 }
 
 /// What is called with each repository that is found.

@@ -85,3 +85,19 @@ fn a_second_watcher_is_refused_and_the_first_one_ends_in_order() {
     assert!(first.wait().success());
     assert!(!socket.exists());
 }
+
+#[test]
+fn a_second_watcher_is_refused_where_shells_are_not_followed_too() {
+    let config = "  watchers: { filesystem: { paths: [WORK] }, shell: { enabled: false } }\n";
+    let first = Watcher::prepared(config, |_| ());
+    assert!(!first.dir.path().join("talon/watch.sock").exists());
+    let second = Command::new(env!("CARGO_BIN_EXE_talon-watch"))
+        .args(["--dry-run", "--config"])
+        .arg(first.dir.path().join("watch.yaml"))
+        .env("XDG_RUNTIME_DIR", first.dir.path())
+        .env("HOME", first.dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(70));
+    assert!(String::from_utf8(second.stderr).unwrap().contains("another talon-watch serves"));
+}
