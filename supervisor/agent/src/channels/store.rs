@@ -97,3 +97,37 @@ pub(crate) async fn forget_sender(kv: Arc<dyn KeyValues>, sender: &str) -> Resul
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use talon_store::{Engine, StoreOptions};
+
+    use super::super::inbound::{InboundMessage, Speaker};
+    use super::super::routing::Route;
+    use super::*;
+
+    #[tokio::test]
+    async fn the_row_of_a_message_that_was_forgotten_does_not_come_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("private").join("agent.db");
+        let opened = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store");
+        let store = ChannelStore::new(opened.key_values());
+        let speaker = Speaker {
+            conversation: "7".to_owned(),
+            sender_id: "7".to_owned(),
+            sender_name: "Ada".to_owned(),
+            group_id: None,
+        };
+        let said =
+            InboundMessage { id: "u/7".to_owned(), speaker, text: "hello".to_owned(), mentioned: false };
+        let route = Route { owner: "ada".to_owned(), member: None };
+        let mut message = PendingMessage::new("1".to_owned(), "telegram", said, route);
+        store.put(&message).await.expect("stored");
+        message.asked = true;
+        store.replace(&message).await.expect("stored");
+        assert_eq!(store.messages().await.expect("read"), [message.clone()]);
+        forget_sender(opened.key_values(), "ada").await.expect("forgotten");
+        store.replace(&message).await.expect("nothing to store");
+        assert!(!store.has(&message).await.expect("read"));
+    }
+}

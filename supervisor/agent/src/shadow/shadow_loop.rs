@@ -352,3 +352,7 @@ fn consider(record: &mut SenderRecord, observation: &Observation, keys: &ShadowK
     }
     observed.new
 }
+
+#[cfg(test)]
+#[path = "shadow_loop_tests.rs"]
+mod tests;
