@@ -4,6 +4,7 @@
 //! sound like secrets. They err on the side of replacing.
 
 mod rules;
+mod value;
 
 use std::borrow::Cow;
 

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::value::{is_code, is_placeholder};
+
 /// A secret in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret {
@@ -22,6 +24,9 @@ struct Rule {
     pattern: Regex,
     certain: bool,
 }
+
+/// The rule whose values may be a program's text: what is assigned to a name.
+const NAMED: &str = "value of a secret's name";
 
 /// The formats that their providers document, and what people write.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
@@ -49,12 +54,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ];
     let named = [
         (
-            "value of a secret's name",
-            r#"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|client[_\-]?secret|credentials?|auth)[A-Za-z0-9_\-]{0,24}["']?\s{0,8}(?:=>|:=|=|:)\s{0,8}(?:["']([^"'\s]{6,})["']|([^\s"'#;,(){}<>\[\]$]{8,}))"#,
+            NAMED,
+            r#"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|client[_\-]?secret|credentials?|auth)[A-Za-z0-9_\-]{0,24}["']?\s{0,8}(?:=>|:=|=|:)\s{0,8}(?:"([^"\n]{6,})"|'([^'\n]{6,})'|([^\s"'(){}<>\[\],;]\S{7,}))"#,
         ),
         (
             "secret option",
-            r#"(?i)--?(?:password|passwd|token|secret|api-key|auth-token)[= ]['"]?([^\s"'$-][^\s"']{3,})"#,
+            r#"(?i)--?(?:password|passwd|token|secret|api-key|auth-token)[= ](?:"([^"\n]{4,})"|'([^'\n]{4,})'|([^\s"'-]\S{3,}))"#,
         ),
         (
             "authorization header",
@@ -62,9 +67,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         ),
         (
             "login of curl",
-            r#"(?-u:\b)curl(?-u:\b)[^\n|;]{0,}?\s(?:-u|--user)[= ]?['"]?[^\s:'"]{1,128}:([^\s'"]{1,})"#,
+            r#"(?-u:\b)curl(?-u:\b)[^\n|;]{0,}?\s(?:-u|--user)[= ]?(?:"[^:"\n]{1,128}:([^"\n]{1,})"|'[^:'\n]{1,128}:([^'\n]{1,})'|['"]?[^\s:'"]{1,128}:([^\s'"]\S{0,}))"#,
         ),
-        ("password of mysql", r"(?-u:\b)mysql(?:dump|admin)?(?-u:\b)[^\n|;]{0,}?\s-p([^\s]{3,})"),
+        (
+            "password of mysql",
+            r#"(?-u:\b)mysql(?:dump|admin)?(?-u:\b)[^\n|;]{0,}?\s-p(?:"([^"\n]{3,})"|'([^'\n]{3,})'|([^\s"']\S{2,}))"#,
+        ),
     ];
     let rule = |certain| {
         move |(name, pattern): (&'static str, &str)| Rule {
@@ -81,10 +89,11 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     for rule in RULES.iter() {
         for captures in rule.pattern.captures_iter(text) {
-            let place = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0));
-            let Some(place) = place else { continue };
-            let is_call = text[place.end()..].starts_with('(');
-            if !rule.certain && (is_call || is_placeholder(place.as_str())) {
+            let Some(whole) = captures.get(0) else { continue };
+            let place = captures.iter().skip(1).flatten().next().unwrap_or(whole);
+            let is_text =
+                || rule.name == NAMED && is_code(&text[whole.start()..place.start()], place.as_str());
+            if !rule.certain && (is_placeholder(place.as_str()) || is_text()) {
                 continue;
             }
             found.push(Secret {
@@ -96,43 +105,4 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
         }
     }
     found
-}
-
-/// Values that stand where a secret will: examples, variables, types, words.
-fn is_placeholder(value: &str) -> bool {
-    let lower = value.to_ascii_lowercase();
-    const WORDS: [&str; 14] = [
-        "example",
-        "changeme",
-        "placeholder",
-        "your",
-        "xxxx",
-        "****",
-        "redacted",
-        "none",
-        "null",
-        "true",
-        "false",
-        "string",
-        "option",
-        "default",
-    ];
-    // Redacted already, perhaps by the shell's reporter.
-    let is_redacted = value.starts_with("[redacted");
-    let is_variable = is_redacted
-        || value.starts_with(['$', '<', '{', '%', '&', '*', '!'])
-        || value.contains("::")
-        || value.contains("()")
-        || value.contains("env.")
-        || value.contains("environ")
-        || is_member(value);
-    is_variable
-        || WORDS.iter().any(|word| lower.starts_with(word))
-        || value.chars().all(|c| c == '.' || c == '_')
-}
-
-/// `self.tokens.next`, `config.password`: a place in a program, and no value.
-fn is_member(value: &str) -> bool {
-    let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-    value.contains('.') && value.split('.').all(is_name)
 }

@@ -46,6 +46,19 @@ fn values_of_names_that_sound_like_secrets_are_replaced() {
         ("deploy --token abcd1234efgh", "abcd1234efgh"),
         ("git clone https://me:pa55word@forge/x.git", "pa55word"),
         ("mysql -uroot -phunter2 db", "hunter2"),
+        ("DB_PASSWORD=Pa$$w0rd!xyz", "w0rd!xyz"),
+        ("DB_PASSWORD=Passw(rd;xy,z", "rd;xy,z"),
+        ("password=abcdefgh$rest", "$rest"),
+        ("password: \"correct horse battery\"", "horse battery"),
+        ("password='correct horse \"battery\"'", "battery"),
+        ("password=truenorth99", "truenorth99"),
+        ("password: \"!hunter2hunter2\"", "hunter2"),
+        ("curl -u 'me:none of yours' https://x", "of yours"),
+        ("curl -u me:default1 https://x", "default1"),
+        ("mysql -uroot -p'your pass1' db", "pass1"),
+        ("mysql -uroot -p%abc123 db", "abc123"),
+        ("deploy --password 'two words' now", "two words"),
+        ("deploy --token string.of.words", "of.words"),
         ("\"client_secret\": \"0123456789abcdef\"", "0123456789abcdef"),
     ] {
         let redacted = redact(text);
@@ -65,6 +78,18 @@ fn ordinary_text_stays() {
         "sk-short",
         "https://example.org:8080/path",
         "password = os.environ['X']",
+        "let tokens: Vec<String> = lex(input, other)?;",
+        "let secret = load_secret(path)?;",
+        "check(token=token,other=1)",
+        "auth: &credentials,",
+        "connect(config.password).await",
+        "println!(\"password: \", name, \"and more\");",
+        "PASSWORD=$DB_PASSWORD",
+        "PASSWORD=$(cat /run/secret)",
+        "password: changeme",
+        "password: \"<password>\"",
+        "curl -u \"$USER_NAME:$USER_PASSWORD\" https://x",
+        "deploy --token $TOKEN",
     ] {
         assert_eq!(redact(text), Redacted { text: text.to_owned(), count: 0 });
     }
