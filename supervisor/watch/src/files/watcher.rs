@@ -175,7 +175,9 @@ impl FileWatcher {
         let Some(root) = self.root_of(directory) else { return };
         let start = Instant::now();
         // One that was removed and made again has no watch, and the kernel keeps only one for each that is there.
-        let _ = watch(&mut self.watcher, &self.notices, directory);
+        if self.index.contains(directory) {
+            let _ = watch(&mut self.watcher, &self.notices, directory);
+        }
         let Some(listing) = self.settings.rules.list(&root, directory) else {
             self.lose(directory);
             return;
