@@ -102,7 +102,7 @@ impl Git<'_> {
         // Configuration that runs programs, or waits for somebody, is switched off: a watched repository may be
         // hostile, and nobody asked for this command.
         command.args(["--no-optional-locks", "--no-pager", "--literal-pathspecs"]);
-        for setting in SETTINGS {
+        for &setting in SETTINGS {
             command.args(["-c", setting]);
         }
         command.args(&arguments[..1]).args(options).args(&arguments[1..]);
