@@ -7,7 +7,7 @@ use talon_proto::agent::Approval;
 use talon_proto::agent::chunk::Kind;
 use talon_store::SessionId;
 
-use super::inbound::Speaker;
+use super::inbound::MessageSource;
 use super::prompts::{Choice, DIGEST_CHARS, choice, is_open_question};
 use super::routing::{Route, may_approve, route};
 use super::service::Channels;
@@ -15,7 +15,7 @@ use crate::driver::Listener as _;
 
 impl Channels {
     /// A button was pressed. It counts as its sender, and decides only what waits in its own conversation.
-    pub(super) async fn press(self: &Arc<Self>, entry: &ChannelEntry, speaker: &Speaker, button: &str) {
+    pub(super) async fn press(self: &Arc<Self>, entry: &ChannelEntry, speaker: &MessageSource, button: &str) {
         let setup = self.agent.setup();
         let (channel, sender) = (&entry.name, &speaker.sender_id);
         let Ok(route) = route(entry, &setup.settings.agent, speaker) else {
@@ -36,7 +36,7 @@ impl Channels {
     async fn decide(
         &self,
         entry: &ChannelEntry,
-        speaker: &Speaker,
+        speaker: &MessageSource,
         route: &Route,
         choice: Choice<'_>,
     ) -> Result<String, String> {

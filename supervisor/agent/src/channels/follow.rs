@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::inbound::{InboundEvent, InboundMessage, inbound, plugin};
 use super::outbound::OutboundText;
 use super::routing::{Drop, is_addressed, route};
-use super::service::{Arrival, Channels};
+use super::service::{AcceptOutcome, Channels};
 
 /// The most events that are read before their number is stored.
 const MAX_EVENTS: usize = 64;
@@ -144,7 +144,7 @@ impl Channels {
             return Ok(());
         }
         let (conversation, id) = (speaker.conversation.clone(), message.id.clone());
-        if self.accept(&entry.name, message, route).await? == (Arrival::TooMany { is_first: true }) {
+        if self.accept(&entry.name, message, route).await? == (AcceptOutcome::TooMany { is_first: true }) {
             self.say(&entry.name, &conversation, format!("full:{id}"), TOO_MANY.to_owned());
         }
         Ok(())

@@ -11,7 +11,7 @@ const MAX_NAME_CHARS: usize = 64;
 
 /// Who said something, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Speaker {
+pub(super) struct MessageSource {
     /// Where an answer goes, as the plugin understands it.
     pub(super) conversation: String,
     pub(super) sender_id: String,
@@ -26,7 +26,7 @@ pub(super) struct Speaker {
 pub(super) struct InboundMessage {
     /// The event's id.
     pub(super) id: String,
-    pub(super) speaker: Speaker,
+    pub(super) speaker: MessageSource,
     pub(super) text: String,
     /// Whether the channel marks it as for the agent.
     pub(super) mentioned: bool,
@@ -38,7 +38,7 @@ pub(super) enum InboundEvent {
     Message(InboundMessage),
     /// A button was pressed: its id.
     Button {
-        speaker: Speaker,
+        speaker: MessageSource,
         button: String,
     },
     /// The plugin has started.
@@ -83,7 +83,7 @@ fn button(event: &HostEvent) -> Result<InboundEvent, &'static str> {
     Ok(InboundEvent::Button { speaker: speaker(event)?, button: field(event, "button").to_owned() })
 }
 
-fn speaker(event: &HostEvent) -> Result<Speaker, &'static str> {
+fn speaker(event: &HostEvent) -> Result<MessageSource, &'static str> {
     let (conversation, sender_id) = (field(event, "conversation"), field(event, "sender_id"));
     if conversation.is_empty() || conversation.len() > MAX_CONVERSATION_BYTES {
         return Err("its field conversation is empty or too long");
@@ -93,7 +93,7 @@ fn speaker(event: &HostEvent) -> Result<Speaker, &'static str> {
     }
     let name = Raw::from(field(event, "sender_name")).line();
     let name: String = name.as_str().trim().chars().take(MAX_NAME_CHARS).collect();
-    Ok(Speaker {
+    Ok(MessageSource {
         conversation: conversation.to_owned(),
         sender_id: sender_id.to_owned(),
         // A model has to know that somebody speaks, and whom.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use talon_agent_settings::{AgentKeys, linked_sender};
 use talon_extensions::ChannelEntry;
 
-use super::inbound::Speaker;
+use super::inbound::MessageSource;
 use super::subject::{group_subject, sender_subject};
 
 /// As whom somebody speaks, where.
@@ -53,7 +53,7 @@ impl Drop {
 ///
 /// # Errors
 /// [`Drop`] if they may not speak.
-pub(super) fn route(entry: &ChannelEntry, agent: &AgentKeys, speaker: &Speaker) -> Result<Route, Drop> {
+pub(super) fn route(entry: &ChannelEntry, agent: &AgentKeys, speaker: &MessageSource) -> Result<Route, Drop> {
     if !entry.lets_speak(&speaker.sender_id) {
         return Err(Drop::Sender);
     }
@@ -68,12 +68,22 @@ pub(super) fn route(entry: &ChannelEntry, agent: &AgentKeys, speaker: &Speaker) 
 }
 
 /// Whether a message of somebody who may speak is for the agent.
-pub(super) fn is_addressed(entry: &ChannelEntry, speaker: &Speaker, text: &str, mentioned: bool) -> bool {
+pub(super) fn is_addressed(
+    entry: &ChannelEntry,
+    speaker: &MessageSource,
+    text: &str,
+    mentioned: bool,
+) -> bool {
     speaker.group_id.is_none() || entry.is_addressed(text, mentioned)
 }
 
 /// Whether who speaks may decide approvals there.
-pub(super) fn may_approve(entry: &ChannelEntry, agent: &AgentKeys, speaker: &Speaker, route: &Route) -> bool {
+pub(super) fn may_approve(
+    entry: &ChannelEntry,
+    agent: &AgentKeys,
+    speaker: &MessageSource,
+    route: &Route,
+) -> bool {
     match &route.member {
         None => entry.lets_approve(&speaker.sender_id),
         Some(member) => agent.groups.get(&route.owner).is_some_and(|group| {
@@ -93,8 +103,8 @@ mod tests {
 
     use super::*;
 
-    fn speaker(sender: &str, group: Option<&str>) -> Speaker {
-        Speaker {
+    fn speaker(sender: &str, group: Option<&str>) -> MessageSource {
+        MessageSource {
             conversation: "7".to_owned(),
             sender_id: sender.to_owned(),
             sender_name: sender.to_owned(),

@@ -47,7 +47,7 @@ pub(crate) struct Channels {
 
 /// What became of a message that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(super) enum AcceptOutcome {
     /// It has a row, and is worked on.
     Accepted,
     /// Too many of its conversation wait. `is_first` says that nobody was told since there was room.
@@ -100,7 +100,7 @@ impl Channels {
         channel: &str,
         message: InboundMessage,
         route: Route,
-    ) -> Result<Arrival, Error> {
+    ) -> Result<AcceptOutcome, Error> {
         while self.lanes.lock().values().map(Lane::len).sum::<usize>() >= MAX_WAITING {
             let room = self.room.notified();
             tokio::select! {
@@ -112,17 +112,17 @@ impl Channels {
             let mut lanes = self.lanes.lock();
             if let Some(lane) = lanes.get_mut(&route.owner) {
                 if lane.has(channel, &message.id) {
-                    return Ok(Arrival::Known);
+                    return Ok(AcceptOutcome::Known);
                 }
                 if lane.len() >= MAX_OF_ONE {
-                    return Ok(Arrival::TooMany { is_first: lane.say_full() });
+                    return Ok(AcceptOutcome::TooMany { is_first: lane.say_full() });
                 }
             }
         }
         let pending = PendingMessage::new(self.next_id(), channel, message, route);
         self.store.put(&pending).await?;
         self.work_on(pending);
-        Ok(Arrival::Accepted)
+        Ok(AcceptOutcome::Accepted)
     }
 
     /// Works on all messages that were left. Returns whether the agent goes on.

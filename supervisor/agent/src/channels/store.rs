@@ -102,7 +102,7 @@ pub(crate) async fn forget_sender(kv: Arc<dyn KeyValues>, sender: &str) -> Resul
 mod tests {
     use talon_store::{Engine, StoreOptions};
 
-    use super::super::inbound::{InboundMessage, Speaker};
+    use super::super::inbound::{InboundMessage, MessageSource};
     use super::super::routing::Route;
     use super::*;
 
@@ -112,7 +112,7 @@ mod tests {
         let path = directory.path().join("private").join("agent.db");
         let opened = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store");
         let store = ChannelStore::new(opened.key_values());
-        let speaker = Speaker {
+        let speaker = MessageSource {
             conversation: "7".to_owned(),
             sender_id: "7".to_owned(),
             sender_name: "Ada".to_owned(),

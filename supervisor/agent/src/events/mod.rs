@@ -11,17 +11,17 @@
 //! | `live_turn` | the state of a running turn that is not durable |
 //! | `live_listener` | fills that from a turn's chunks |
 //! | `followed_sessions` | the store's sessions; tells the feed of each write |
-//! | `follower` | one follower's events |
+//! | `subscriber` | one follower's events |
 //! | `backlog` | a session's events from the store |
 
 mod backlog;
 mod feed;
 mod followed_sessions;
-mod follower;
 mod live_listener;
 mod live_turn;
+mod subscriber;
 
 pub(crate) use feed::{Audience, SessionFeed};
 pub(crate) use followed_sessions::FollowedSessions;
-pub(crate) use follower::{FollowError, Follower};
 pub(crate) use live_listener::LiveListener;
+pub(crate) use subscriber::{FollowError, Subscriber};

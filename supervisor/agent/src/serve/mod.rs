@@ -15,13 +15,12 @@
 
 mod approvals;
 mod ask;
-mod busy;
 mod client;
 mod complete;
 mod costs;
 mod embed;
+mod event_stream;
 mod extensions;
-mod follow;
 mod forget;
 mod large_body;
 mod limits;
@@ -40,6 +39,7 @@ mod sessions;
 mod shadow;
 mod status;
 mod tools;
+mod turn_admission;
 mod turn_stream;
 mod unread_body;
 

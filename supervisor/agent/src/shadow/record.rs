@@ -8,7 +8,7 @@ use prost::Message as _;
 use serde::{Deserialize, Serialize};
 use talon_agent_settings::{ShadowKeys, milliseconds};
 use talon_proto::agent::Observation;
-use talon_shadow_policy::{Moment, PolicyLimits, SenderState};
+use talon_shadow_policy::{PolicyLimits, SenderState, WallTime};
 use talon_store::Timestamp;
 
 use super::question::MAX_QUESTION_TOKENS;
@@ -59,7 +59,7 @@ impl SenderRecord {
     }
 
     /// Removes the observations that nothing waits for any more.
-    pub(super) fn tidy(&mut self, now: Moment) {
+    pub(super) fn tidy(&mut self, now: WallTime) {
         self.policy.tidy(now);
         let policy = &self.policy;
         self.observations.retain(|id, _| {
@@ -88,11 +88,11 @@ pub(super) fn saturated(pico_usd: u128) -> u64 {
 }
 
 /// Now, by both clocks.
-pub(super) fn now() -> Moment {
+pub(super) fn now() -> WallTime {
     use chrono::Timelike as _;
     let local = chrono::Local::now();
     let minute = u16::try_from(local.hour() * 60 + local.minute()).unwrap_or_default();
-    Moment { unix_ms: unix_ms(), local_minute: minute }
+    WallTime { unix_ms: unix_ms(), local_minute: minute }
 }
 
 pub(super) fn unix_ms() -> u64 {

@@ -9,7 +9,7 @@
 //! | `ids` | ids of sessions, events and calls outside the agent |
 //! | `translate` | what a message of the agent becomes |
 //! | `chunk` | what a piece of a turn becomes |
-//! | `follow` | what an event of the agent becomes |
+//! | `session_envelopes` | what an event of the agent becomes |
 //!
 //! Everything here is pure: no connection, no clock.
 
@@ -18,10 +18,10 @@ pub(crate) mod approval;
 pub(crate) mod chunk;
 pub(crate) mod client_message;
 pub(crate) mod envelope;
-pub(crate) mod follow;
 pub(crate) mod ids;
 pub(crate) mod server_event;
 pub(crate) mod session;
+pub(crate) mod session_envelopes;
 pub(crate) mod tool;
 pub(crate) mod translate;
 

@@ -3,9 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | `stream` | a stream that ends in time |
-//! | `follow` | events of sessions, from where `Last-Event-ID` says |
+//! | `session_stream` | events of sessions, from where `Last-Event-ID` says |
 
-mod follow;
+mod session_stream;
 mod stream;
 
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ use crate::events::{Envelope, ServerEvent};
 use crate::identity::Caller;
 use crate::problem::Problem;
 
-pub(crate) use follow::routes;
+pub(crate) use session_stream::routes;
 pub(crate) use stream::{KEEP_ALIVE, ended};
 
 /// The events of a turn, and then the end of the stream. Letting go of it cancels the turn.

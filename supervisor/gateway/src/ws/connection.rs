@@ -19,7 +19,7 @@ use crate::api::sessions::turn::unix_ms;
 use crate::app::App;
 use crate::config_updates;
 use crate::events::client_message::{Resume, parse};
-use crate::events::follow::envelopes;
+use crate::events::session_envelopes::envelopes;
 use crate::events::{Envelope, ServerEvent};
 use crate::ghosts::GhostFeed;
 use crate::identity::{Caller, Scope};

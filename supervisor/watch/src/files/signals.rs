@@ -11,7 +11,7 @@ use crate::limits::DIRTY;
 
 /// What was heard since it was last asked.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct PendingEvents {
     pub(crate) directories: HashSet<PathBuf>,
     /// Events were lost, or there were more directories than are kept.
     pub(crate) everything: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Heard {
 /// Between the reader of events, which never waits, and who looks at directories. A directory is in it once,
 /// however much happens in it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signals(Arc<(Mutex<Heard>, Condvar)>);
+pub(crate) struct Signals(Arc<(Mutex<PendingEvents>, Condvar)>);
 
 impl Signals {
     /// Takes an event of the kernel.
@@ -57,9 +57,9 @@ impl Signals {
     }
 
     /// Waits until something is heard, at most this long, and takes it.
-    pub(crate) fn wait(&self, limit: Duration) -> Heard {
+    pub(crate) fn wait(&self, limit: Duration) -> PendingEvents {
         let heard = self.lock();
-        let is_empty = |heard: &mut Heard| {
+        let is_empty = |heard: &mut PendingEvents| {
             heard.directories.is_empty() && !heard.everything && !heard.limit_reached && !heard.woken
         };
         let waited = self.0.1.wait_timeout_while(heard, limit, is_empty);
@@ -67,12 +67,12 @@ impl Signals {
         std::mem::take(&mut *heard)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Heard> {
+    fn lock(&self) -> MutexGuard<'_, PendingEvents> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Heard {
+impl PendingEvents {
     fn add(&mut self, directory: &Path) {
         if self.directories.contains(directory) {
             return;

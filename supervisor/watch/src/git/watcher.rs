@@ -27,11 +27,11 @@ const REST: Duration = Duration::from_secs(3600);
 
 /// Tells the thread of repositories that were found.
 pub(crate) struct RepositoryFinder {
-    sender: Sender<Found>,
+    sender: Sender<FinderMessage>,
     signals: Signals,
 }
 
-enum Found {
+enum FinderMessage {
     /// A work tree.
     Repository(PathBuf),
     /// All that are there; called with their number once they are followed.
@@ -41,15 +41,15 @@ enum Found {
 impl RepositoryFinder {
     /// A work tree was found. The thread takes each one once; finding it again is harmless.
     pub(crate) fn found(&self, work_tree: PathBuf) {
-        self.send(Found::Repository(work_tree));
+        self.send(FinderMessage::Repository(work_tree));
     }
 
     /// The first look is over; `then` is called with the number of repositories that are followed.
     pub(crate) fn all_found(&self, then: impl FnOnce(usize) + Send + 'static) {
-        self.send(Found::All(Box::new(then)));
+        self.send(FinderMessage::All(Box::new(then)));
     }
 
-    fn send(&self, found: Found) {
+    fn send(&self, found: FinderMessage) {
         // The thread lives as long as the process.
         let _ = self.sender.send(found);
         self.signals.wake();
@@ -121,12 +121,12 @@ pub(crate) fn start(
 }
 
 impl GitWatcher {
-    fn run(&mut self, found: &Receiver<Found>) {
+    fn run(&mut self, found: &Receiver<FinderMessage>) {
         loop {
             loop {
                 match found.try_recv() {
-                    Ok(Found::Repository(work_tree)) => self.follow(&work_tree),
-                    Ok(Found::All(then)) => then(self.repositories.len()),
+                    Ok(FinderMessage::Repository(work_tree)) => self.follow(&work_tree),
+                    Ok(FinderMessage::All(then)) => then(self.repositories.len()),
                     Err(TryRecvError::Empty) => break,
                     // Nobody finds any more: the process ends.
                     Err(TryRecvError::Disconnected) => return,

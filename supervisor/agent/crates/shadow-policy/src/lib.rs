@@ -19,21 +19,21 @@
 mod candidate;
 mod hold;
 mod limits;
-mod moment;
 mod rate;
 mod state;
 mod trigger;
+mod wall_time;
 
 pub use candidate::Candidate;
 pub use hold::HoldReason;
 pub use limits::{PolicyLimits, QuietHours, QuietHoursError};
-pub use moment::Moment;
 pub use rate::TriggerRate;
 pub use state::{
     CANDIDATE_LIFETIME_MS, MAX_CANDIDATES, MAX_KNOWN_IDS, MAX_MUTED, MAX_TOLD, MAX_TRIGGERS, ObserveOutcome,
     SenderState, Spending,
 };
 pub use trigger::{GhostEnd, TriggerStats};
+pub use wall_time::WallTime;
 
 #[cfg(test)]
 mod day_tests;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Candidate, GhostEnd, HoldReason, Moment, PolicyLimits, TriggerStats};
+use crate::{Candidate, GhostEnd, HoldReason, PolicyLimits, TriggerStats, WallTime};
 
 /// The most candidates that wait for a boundary: more than one piece of work finds. The oldest one makes room.
 pub const MAX_CANDIDATES: usize = 16;
@@ -74,12 +74,12 @@ pub struct ObserveOutcome {
 impl SenderState {
     /// Whether the loop rests.
     #[must_use]
-    pub fn is_paused(&self, now: Moment) -> bool {
+    pub fn is_paused(&self, now: WallTime) -> bool {
         self.paused && self.paused_until_ms.is_none_or(|until| now.unix_ms < until)
     }
 
     /// Takes an observation. One that may be asked about is marked as being asked.
-    pub fn observe(&mut self, limits: &PolicyLimits, candidate: Candidate, now: Moment) -> ObserveOutcome {
+    pub fn observe(&mut self, limits: &PolicyLimits, candidate: Candidate, now: WallTime) -> ObserveOutcome {
         if self.known_ids.contains(&candidate.id) {
             return ObserveOutcome { new: false, ask: None };
         }
@@ -97,7 +97,7 @@ impl SenderState {
     }
 
     /// Decides what can be decided at once, and has the rest wait.
-    fn admit(&mut self, limits: &PolicyLimits, candidate: Candidate, now: Moment) {
+    fn admit(&mut self, limits: &PolicyLimits, candidate: Candidate, now: WallTime) {
         let name = self.trigger_name(&candidate.trigger);
         let same = |other: &Candidate| other.fingerprint == candidate.fingerprint;
         let reason = if self.told.contains(&candidate.fingerprint) || self.waiting.iter().any(same) {
@@ -124,7 +124,7 @@ impl SenderState {
     }
 
     /// The latest candidate that this boundary releases, if one may be asked about now. The others go on waiting.
-    fn choose(&mut self, limits: &PolicyLimits, repository: &str, now: Moment) -> Option<Candidate> {
+    fn choose(&mut self, limits: &PolicyLimits, repository: &str, now: WallTime) -> Option<Candidate> {
         if self.obstacle(limits, now).is_some() {
             return None;
         }
@@ -139,7 +139,7 @@ impl SenderState {
 
     /// Why nothing may be asked about now, whatever it is.
     #[must_use]
-    pub fn obstacle(&self, limits: &PolicyLimits, now: Moment) -> Option<HoldReason> {
+    pub fn obstacle(&self, limits: &PolicyLimits, now: WallTime) -> Option<HoldReason> {
         let spent = self.spent(now);
         let of_hour = self.ghosts_within_hour(now);
         if self.is_paused(now) {
@@ -162,7 +162,7 @@ impl SenderState {
     }
 
     /// A model was asked, at this cost.
-    pub fn spend(&mut self, tokens: u64, pico_usd: u64, now: Moment) {
+    pub fn spend(&mut self, tokens: u64, pico_usd: u64, now: WallTime) {
         let spent = self.spent(now);
         self.spending = Spending {
             day: now.day(),
@@ -172,7 +172,7 @@ impl SenderState {
     }
 
     /// The question about an observation is over: a ghost was made of it, or nothing.
-    pub fn answered(&mut self, id: &str, trigger: &str, ghost: bool, now: Moment) {
+    pub fn answered(&mut self, id: &str, trigger: &str, ghost: bool, now: WallTime) {
         if self.asking.as_deref() == Some(id) {
             self.asking = None;
         }
@@ -200,14 +200,14 @@ impl SenderState {
 
     /// How many ghosts were made in the last hour.
     #[must_use]
-    pub fn ghosts_within_hour(&self, now: Moment) -> u32 {
+    pub fn ghosts_within_hour(&self, now: WallTime) -> u32 {
         let young = self.ghosts_at_ms.iter().filter(|at| now.since(**at) < HOUR_MS).count();
         u32::try_from(young).unwrap_or(u32::MAX)
     }
 
     /// What was spent today.
     #[must_use]
-    pub fn spent(&self, now: Moment) -> Spending {
+    pub fn spent(&self, now: WallTime) -> Spending {
         if self.spending.day == now.day() {
             self.spending
         } else {
@@ -240,7 +240,7 @@ impl SenderState {
 
     /// Candidates that became too old lead to nothing. A clock that was set back makes nothing last longer than it is meant
     /// to: what is later than now counts as now.
-    pub fn tidy(&mut self, now: Moment) {
+    pub fn tidy(&mut self, now: WallTime) {
         self.last_ghost_ms = self.last_ghost_ms.map(|at| at.min(now.unix_ms));
         self.ghosts_at_ms.iter_mut().for_each(|at| *at = (*at).min(now.unix_ms));
         self.waiting.iter_mut().for_each(|one| one.at_ms = one.at_ms.min(now.unix_ms));

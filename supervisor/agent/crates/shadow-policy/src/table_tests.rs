@@ -5,7 +5,7 @@ use crate::HoldReason::{
     Repeated, TokenBudget,
 };
 use crate::tests::{at, candidate, limits};
-use crate::{Candidate, GhostEnd, HoldReason, Moment, PolicyLimits, SenderState};
+use crate::{Candidate, GhostEnd, HoldReason, PolicyLimits, SenderState, WallTime};
 
 /// What becomes of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ struct Row {
     limits: PolicyLimits,
     before: fn(&mut SenderState),
     comes: Candidate,
-    now: Moment,
+    now: WallTime,
     outcome: Outcome,
 }
 

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-pub(crate) fn at(unix_ms: u64) -> Moment {
-    Moment { unix_ms, local_minute: u16::try_from(unix_ms / 60_000 % 1440).unwrap_or(0) }
+pub(crate) fn at(unix_ms: u64) -> WallTime {
+    WallTime { unix_ms, local_minute: u16::try_from(unix_ms / 60_000 % 1440).unwrap_or(0) }
 }
 
 pub(crate) fn limits() -> PolicyLimits {

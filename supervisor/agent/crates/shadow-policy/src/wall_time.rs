@@ -2,14 +2,14 @@
 
 /// A moment, by both clocks that the policy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct WallTime {
     /// Milliseconds since 1970.
     pub unix_ms: u64,
     /// Minutes since midnight, by the local clock: 0 to 1439.
     pub local_minute: u16,
 }
 
-impl Moment {
+impl WallTime {
     /// The day since 1970, in UTC: budgets are of a day.
     #[must_use]
     pub const fn day(self) -> u64 {

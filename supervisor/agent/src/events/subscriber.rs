@@ -31,7 +31,7 @@ pub(crate) enum FollowError {
 
 /// Gives the events of one follower, one after another. It reads only when it is asked: what is not read yet is in the
 /// store, and what is not durable is joined.
-pub(crate) struct Follower {
+pub(crate) struct Subscriber {
     sessions: Arc<dyn Sessions>,
     feed: SessionFeed,
     subscription: FeedSubscription,
@@ -54,7 +54,7 @@ struct SessionPosition {
     live: LiveCursor,
 }
 
-impl Follower {
+impl Subscriber {
     /// Follows sessions that are there, each after an event, and others of an audience from now on.
     pub(crate) fn new(
         sessions: Arc<dyn Sessions>,

@@ -12,7 +12,7 @@ use super::client::Client;
 use super::limits::MAX_CURSORS;
 use super::service::{Events, Service};
 use crate::error_status::store_error_status;
-use crate::events::{Audience, FollowError, Follower};
+use crate::events::{Audience, FollowError, Subscriber};
 
 impl Service {
     pub(super) async fn follow(&self, client: &Client, request: FollowRequest) -> Result<Events, Status> {
@@ -36,7 +36,7 @@ impl Service {
             (true, true) => Audience::Everybody,
         };
         let mut follower =
-            Follower::new(self.agent.sessions.clone(), &self.agent.feed, &known, audience, live);
+            Subscriber::new(self.agent.sessions.clone(), &self.agent.feed, &known, audience, live);
         follower.tell_missing(missing);
         let agent = self.agent.clone();
         let events = try_unfold(Some(follower), move |follower| {
