@@ -202,9 +202,11 @@ pub(super) fn told(messages: &[CompletionMessage]) -> String {
         return last.text.clone();
     }
     let mut lines = String::from("The conversation so far, as the client of an API tells it:\n\n");
+    // Each line has the mark, so that none of a result can pose as what another one said, or as the message to answer.
     let mut push = |who: &str, text: &str| {
         if !text.trim().is_empty() {
-            lines.push_str(&format!("{who}: {text}\n"));
+            lines.push_str(&format!("{who}:\n"));
+            text.lines().for_each(|line| lines.push_str(&format!("> {line}\n")));
         }
     };
     let (shown, asked) = if last.role == "user" { (before, Some(last)) } else { (messages, None) };
