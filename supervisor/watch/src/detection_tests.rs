@@ -40,7 +40,7 @@ fn conflict_markers_are_told_once_and_again_when_they_differ() {
     );
     assert!(found[0].excerpt.contains("<<<<<<< HEAD"));
     // The agent may want to hear of it again once it waits no more.
-    let later = |minutes| start + Duration::from_secs(minutes * 60);
+    let later = |minutes: u64| start + Duration::from_secs(minutes * 60);
     for (minutes, count) in [(14, 0), (15, 1), (29, 0), (30, 1)] {
         assert_eq!(detection.observe(saved(&file), later(minutes)).len(), count, "{minutes}");
     }
