@@ -254,7 +254,8 @@ mod tests {
         );
         assert_eq!((messages[2].text.as_str(), messages[2].calls.len()), ("Hello", 1));
         let text = told(&messages[1..]);
-        assert!(text.contains("user: Hi\nassistant: Hello\nassistant calls: look {}\nresult: x"), "{text}");
+        let shown = "user:\n> Hi\nassistant:\n> Hello\nassistant calls:\n> look {}\nresult:\n> x\n";
+        assert!(text.contains(shown), "{text}");
         assert_eq!(conversation(items).unwrap_err().fields(), ["input"]);
     }
 
