@@ -23,8 +23,8 @@ use talon_tests::{Builder, Scratch, Supervisor, cli, is_root, kills, program};
 const KILLS: usize = 10;
 /// How many numbers the writer has between two kills.
 const NUMBERS_PER_ROUND: u32 = 1 << 20;
-/// How many commands a server has to load, each for a millisecond.
-const LOADED_COMMANDS: usize = 15_000;
+/// How many commands a server has to load, each for half a millisecond and what a machine adds to so short a sleep.
+const LOADED_COMMANDS: usize = 25_000;
 /// How many writes are acknowledged between two kills.
 const WRITES_PER_ROUND: usize = 20;
 
@@ -216,16 +216,18 @@ async fn a_server_that_still_loads_its_data_is_waited_for() {
     let supervisor = with_valkey(builder, &dir, "").start().await;
     serves(&supervisor).await;
     assert_eq!(state(&supervisor, &[("op", "set"), ("key", "a"), ("value", "kept")]).await, Ok("set".into()));
-    // Some data, and a millisecond for each command of it: it loads for some seconds, and answers once a second meanwhile.
+    // Some data, and time for each command of it: it loads for some seconds, and answers after each 1,024 commands meanwhile. With a
+    // longer time a connection, which takes two answers, would be given up before it is told of the loading.
     let lines: String = (0..LOADED_COMMANDS).map(|number| format!("SET other:{number} x\r\n")).collect();
     server.say(&format!("{lines}PING\r\n"), "+PONG\r\n");
-    server.add_settings(&["--key-load-delay", "1000"]);
+    server.add_settings(&["--key-load-delay", "500"]);
     server.kill_and_restart();
-    // The read is given up after 12 seconds, before the server is done.
-    let early = state(&supervisor, &[("op", "get"), ("key", "a")]).await;
+    // The read is given up after 12 seconds, before the server is done; what is told is told while it loads.
+    let (early, told) = tokio::join!(
+        state(&supervisor, &[("op", "get"), ("key", "a")]),
+        supervisor.wait_state_service("a server that loads", |now| now.problem.contains("loading")),
+    );
     assert!(early.is_err(), "{early:?}");
-    let told =
-        supervisor.wait_state_service("a server that loads", |now| now.problem.contains("loading")).await;
     assert!(told.problem.contains("asked again until it is done"), "{told:?}");
     serves(&supervisor).await;
     assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("kept".into()));
