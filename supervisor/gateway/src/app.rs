@@ -10,7 +10,7 @@ use crate::background::BackgroundTurns;
 use crate::config_updates::ConfigUpdates;
 use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
-use crate::ws::SocketCounters;
+use crate::socket_counters::SocketCounters;
 
 /// The state of the router. Cheap to clone.
 #[derive(Clone)]

@@ -9,9 +9,9 @@ use talon_proto::agent::{FollowGhostsRequest, Ghost, GhostEvent};
 use tokio::time::sleep;
 use tonic::{Code, Streaming};
 
-use crate::api::access::require_chat;
-use crate::api::sessions::turn::unix_ms;
+use crate::access::require_chat;
 use crate::app::App;
+use crate::clock::unix_ms;
 use crate::events::ids::message_id;
 use crate::events::{Envelope, ServerEvent};
 use crate::identity::{Caller, Scope};

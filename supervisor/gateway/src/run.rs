@@ -23,8 +23,8 @@ use crate::control::{ConnectionError, SupervisorConnector, SupervisorControl, me
 use crate::credentials::{HostCredentials, follow_revocations};
 use crate::identity::Role;
 use crate::listener::{Certificates, ListenError, Server, TlsError, Traffic, bind, handed_in, serve};
+use crate::route_table::PluginRoutes;
 use crate::router::router;
-use crate::routes::PluginRoutes;
 use crate::settings::{Settings, SettingsError};
 
 /// How long requests may take to finish at shutdown. The supervisor waits somewhat longer.

@@ -9,7 +9,7 @@ use talon_proto::gateway;
 
 use crate::auth_providers::AuthProviders;
 use crate::identity::Role;
-use crate::routes::PluginRoutes;
+use crate::route_table::PluginRoutes;
 
 /// The settings of a running gateway. Replaced as a whole when the configuration changes.
 #[derive(Debug, Clone)]

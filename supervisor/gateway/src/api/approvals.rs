@@ -9,12 +9,12 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{self, of_session};
-use super::input::{JsonBody, Path, Query};
 use super::page::Page;
+use crate::access::{self, of_session};
 use crate::app::App;
 use crate::events::ids::session_id;
 use crate::identity::{Caller, Scope};
+use crate::input::{JsonBody, Path, Query};
 use crate::problem::{Problem, ProblemKind};
 
 pub(super) fn routes() -> OpenApiRouter<App> {

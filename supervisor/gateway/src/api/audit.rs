@@ -9,10 +9,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::input::Query;
 use super::page::Page;
 use crate::app::App;
 use crate::identity::{Caller, Scope};
+use crate::input::Query;
 use crate::problem::{Problem, ProblemKind};
 
 /// The longest text to search for, in bytes; the supervisor takes no longer one.

@@ -9,11 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
-use super::input::{Path, Query};
 use super::page::Page;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::{Caller, Scope};
+use crate::input::{Path, Query};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -8,11 +8,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{of_session, require_chat, session};
-use super::input::Query;
+use crate::access::{of_session, require_chat, session};
 use crate::app::App;
 use crate::events::translate::dollars;
 use crate::identity::{Caller, Scope};
+use crate::input::Query;
 use crate::problem::Problem;
 
 /// Sessions that are looked at for their costs: pages of the largest size, five of them.

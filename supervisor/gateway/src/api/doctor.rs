@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
 use super::page::Page;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;

@@ -15,13 +15,13 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_chat;
-use super::input::{JsonBody, Path, Query};
 use super::page::Page;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::events::session::ShadowGhost;
 use crate::events::translate::dollars;
 use crate::identity::Caller;
+use crate::input::{JsonBody, Path, Query};
 use crate::problem::{Problem, ProblemKind};
 
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
 
-use super::access::require_operate;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;

@@ -21,11 +21,8 @@
 //!
 //! | module | what routes share |
 //! |---|---|
-//! | `access` | which caller may use which session, and what needs which scope |
-//! | `input` | bodies and queries, within bounds |
 //! | `page` | lists, page by page |
 
-pub(crate) mod access;
 pub(crate) mod approvals;
 mod audit;
 mod calls;
@@ -36,7 +33,6 @@ mod document;
 mod extensions;
 mod ghosts;
 mod health;
-pub(crate) mod input;
 mod memories;
 mod metrics;
 mod models;

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_chat;
 use super::page::Page;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;

@@ -10,11 +10,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
-use super::input::{JsonBody, Query};
 use super::page::Page;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::{JsonBody, Query};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

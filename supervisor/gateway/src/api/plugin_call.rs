@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
-use super::input::{JsonBody, Path};
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::{Caller, Scope};
+use crate::input::{JsonBody, Path};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -15,11 +15,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{require_chat, require_operate};
-use super::input::{Path, Query};
 use super::page::Page;
+use crate::access::{require_chat, require_operate};
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::{Path, Query};
 use crate::problem::{Problem, ProblemKind};
 use crate::sse;
 

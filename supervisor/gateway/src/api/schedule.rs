@@ -9,12 +9,12 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
-use super::input::{JsonBody, Path, Query};
 use super::page::Page;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::events::ids::session_id;
 use crate::identity::Caller;
+use crate::input::{JsonBody, Path, Query};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

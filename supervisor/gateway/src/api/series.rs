@@ -8,10 +8,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::require_operate;
-use super::input::Query;
+use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::Query;
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

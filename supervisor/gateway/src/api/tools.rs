@@ -9,11 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{of_session, require_chat, session};
-use super::input::Query;
 use super::page::Page;
+use crate::access::{of_session, require_chat, session};
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::Query;
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use talon_proto::agent::{ClientCall, Done, Usage};
 
 use super::request::ChatRequest;
-use crate::api::sessions::turn::unix_ms;
+use crate::clock::unix_ms;
 use crate::random;
 
 /// What was used.

@@ -11,10 +11,10 @@ use tonic::Code;
 
 use super::fields::{agent_model, need, refuse_the_rest, take, wrong};
 use super::turn::{for_all_sessions, refused};
-use crate::api::access::require_chat;
-use crate::api::input::JsonBody;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::JsonBody;
 use crate::problem::{Problem, ProblemKind};
 
 #[derive(Deserialize)]

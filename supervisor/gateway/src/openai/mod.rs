@@ -29,10 +29,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Map, Value};
 
-use crate::api::access::require_chat;
-use crate::api::input::JsonBody;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::JsonBody;
 use crate::problem::Problem;
 
 use completion::whole;

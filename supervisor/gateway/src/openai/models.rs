@@ -6,10 +6,10 @@ use serde::Serialize;
 use talon_proto::agent::ListModelsRequest;
 
 use super::fields::AGENT;
-use crate::api::access::require_chat;
-use crate::api::input::Path;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::Path;
 use crate::problem::{Problem, ProblemKind};
 
 #[derive(Serialize)]

@@ -13,11 +13,11 @@ use super::completion::{CompletionUsage, completion_id, created, finish_reason};
 use super::errors::error;
 use super::request::ChatRequest;
 use super::turn::CompletionTurn;
-use crate::api::sessions::turn::failed;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
 use crate::sse::{KEEP_ALIVE, ended};
+use crate::turn::failed;
 
 /// What a stream writes at its end.
 const DONE: &str = "[DONE]";

@@ -4,10 +4,10 @@ use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{CompleteRequest, CompletionRefusal, Done};
 use tonic::{Code, Status};
 
-use crate::api::sessions::turn::{Turn, TurnEnd, failed};
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
+use crate::turn::{Turn, TurnEnd, failed};
 
 /// A turn that has begun. Letting go of it cancels it.
 pub(super) struct CompletionTurn(Turn);

@@ -2,7 +2,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `table` | which path is which route |
 //! | `request` | what an action is asked: path, parameters, headers and body of a request |
 //! | `reply` | what is passed on of its answer |
 //!
@@ -11,7 +10,6 @@
 
 mod reply;
 mod request;
-mod table;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -20,8 +18,6 @@ use axum::routing::any;
 use http::HeaderValue;
 use http::header::ALLOW;
 use talon_extensions::{Role, RouteEntry};
-
-pub use table::PluginRoutes;
 
 use crate::app::App;
 use crate::identity::{Caller, Scope};

@@ -14,12 +14,13 @@ use axum::response::sse::{Event, Sse};
 use futures_util::{Stream, StreamExt as _};
 
 use self::stream::{sent, serve};
-use crate::api::sessions::turn::{Turn, unix_ms};
 use crate::app::App;
+use crate::clock::unix_ms;
 use crate::events::agent::ErrorEvent;
 use crate::events::{Envelope, ServerEvent};
 use crate::identity::Caller;
 use crate::problem::Problem;
+use crate::turn::Turn;
 
 pub(crate) use session_stream::routes;
 pub(crate) use stream::{KEEP_ALIVE, ended};

@@ -12,14 +12,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::stream::{sent, serve};
-use crate::api::access::{require_chat, session};
-use crate::api::input::Path;
+use crate::access::{require_chat, session};
 use crate::app::App;
 use crate::events::Envelope;
 use crate::events::ids::session_id;
 use crate::events::session_envelopes::envelopes;
 use crate::ghosts::{self, GhostFeed};
 use crate::identity::Caller;
+use crate::input::Path;
 use crate::problem::{Problem, ProblemKind};
 use crate::session_events::SessionEvents;
 

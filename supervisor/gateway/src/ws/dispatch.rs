@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::event_subscription::EventSubscription;
 use super::outbox::{ConnectionEndedError, Outbox};
 use super::sender_claim::{Claim, claimed_caller};
-use crate::api::access::{of_session, require_chat, session};
+use crate::access::{of_session, require_chat, session};
 use crate::api::approvals::{Decision, decide_as};
 use crate::api::sessions::send::media;
-use crate::api::sessions::turn::{Turn, unix_ms};
 use crate::app::App;
+use crate::clock::unix_ms;
 use crate::events::agent::ErrorEvent;
 use crate::events::client_message::{
     ChannelMessage, ClarificationAnswer, ClientMessage, ConfirmationAnswer, Resume, TurnCancel,
@@ -25,6 +25,7 @@ use crate::events::session::SessionCreated;
 use crate::events::{ClientMessageError, Envelope, ServerEvent};
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
+use crate::turn::Turn;
 
 /// Messages of one connection that wait for their turn, or are in it. One more gets an error; the connection stays.
 const MAX_TURNS: usize = 64;

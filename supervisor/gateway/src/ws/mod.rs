@@ -7,10 +7,8 @@
 //! | `dispatch` | what a message of the client brings about |
 //! | `sender_claim` | whom a message is for |
 //! | `event_subscription` | that a message's events are followed before it is asked |
-//! | `counters` | how many connections there are, and what became of them |
 
 mod connection;
-mod counters;
 mod dispatch;
 mod event_subscription;
 mod outbox;
@@ -23,12 +21,11 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 
-use crate::api::access::require_chat;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
-
-pub(crate) use counters::SocketCounters;
+use crate::socket_counters::SocketCounters;
 
 /// The most WebSocket connections of everybody. Beyond it an upgrade is refused as busy. 4096 that read nothing hold 256 MiB.
 const MAX_SOCKETS: u64 = 4096;

@@ -15,9 +15,9 @@ use utoipa_axum::routes;
 
 use super::merge_patch::edits;
 use super::read::etag;
-use crate::api::input::{JsonBody, Query};
 use crate::app::App;
 use crate::identity::{Caller, Scope};
+use crate::input::{JsonBody, Query};
 use crate::problem::{Problem, ProblemKind};
 
 /// How many problems the detail of a refusal says; its fields name all keys.

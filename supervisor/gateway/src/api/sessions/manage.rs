@@ -13,11 +13,11 @@ use talon_proto::agent::{
 use utoipa::{IntoParams, ToSchema};
 
 use super::view::Session;
-use crate::api::access::{of_session, require_chat, session};
-use crate::api::input::{JsonBody, Path, Query};
+use crate::access::{of_session, require_chat, session};
 use crate::api::page::{Page, PageQuery};
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::{JsonBody, Path, Query};
 use crate::problem::{Problem, ProblemKind};
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -5,11 +5,9 @@
 //! | `view` | a session and its messages, as founded |
 //! | `manage` | list, create, read, change, delete, cancel, compact, undo |
 //! | `send` | a message and what comes of it: awaited, streamed, or in the background |
-//! | `turn` | a turn as a sequence of events, and what came of it |
 
 mod manage;
 pub(crate) mod send;
-pub(crate) mod turn;
 mod view;
 
 use utoipa_axum::router::OpenApiRouter;

@@ -15,17 +15,17 @@ use talon_proto::agent::{AskRequest, Done, Media, Started};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
-use super::turn::{Turn, TurnEnd, failed};
-use crate::api::access::session;
-use crate::api::input::{JsonBody, Path};
+use crate::access::session;
 use crate::app::App;
 use crate::background::{BackgroundTurns, MAX_BACKGROUND_TURNS};
 use crate::events::agent::TokenUsage;
 use crate::events::client_message::MediaFile;
 use crate::events::ids::session_id;
 use crate::identity::Caller;
+use crate::input::{JsonBody, Path};
 use crate::problem::{Problem, ProblemKind};
 use crate::sse;
+use crate::turn::{Turn, TurnEnd, failed};
 
 /// How a client wants an answer (RFC 7240), and which of it was heard.
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -133,7 +133,7 @@ pub(super) async fn send(
         "new" if caller.session.is_none() => String::new(),
         _ => session(&caller, &id)?.to_owned(),
     };
-    crate::api::access::require_chat(&caller)?;
+    crate::access::require_chat(&caller)?;
     let request = AskRequest {
         session_id,
         text: sent.text,

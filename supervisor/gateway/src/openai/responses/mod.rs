@@ -26,12 +26,12 @@ use talon_proto::agent::CompleteRequest;
 use super::completion::created;
 use super::fields::agent_model;
 use super::turn::{for_all_sessions, refused};
-use crate::api::access::require_chat;
-use crate::api::input::JsonBody;
-use crate::api::sessions::turn::{Turn, TurnEnd, failed};
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::JsonBody;
 use crate::problem::Problem;
+use crate::turn::{Turn, TurnEnd, failed};
 use request::ResponseRequest;
 use response::ResponseFrame;
 

@@ -17,12 +17,12 @@ use super::ids::StoredId;
 use super::items::{self, Item};
 use super::request::{ResponseRequest, no_response, usual_echo};
 use super::response::ResponseFrame;
-use crate::api::access::require_chat;
-use crate::api::input::Path;
-use crate::api::sessions::turn::Turn;
+use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
+use crate::input::Path;
 use crate::problem::{Problem, ProblemKind};
+use crate::turn::Turn;
 
 /// What the agent notes of a session of responses: people who list sessions see what it is, and a response's id deletes no other.
 const METADATA: (&str, &str) = ("api", "responses");

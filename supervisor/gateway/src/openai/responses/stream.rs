@@ -11,11 +11,11 @@ use talon_proto::agent::chunk::Kind;
 
 use super::super::stream::{begun_anew, lost};
 use super::response::{ResponseFrame, function_call, message, part, status};
-use crate::api::sessions::turn::{Turn, failed};
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;
 use crate::sse::{KEEP_ALIVE, ended};
+use crate::turn::{Turn, failed};
 
 /// The stream of a response.
 pub(super) fn answer(

@@ -20,7 +20,7 @@ impl PluginRoutes {
     ///
     /// # Errors
     /// The methods that there are for the path, if it is none of them; none if there is no such path.
-    pub(super) fn find(&self, method: &Method, path: &str) -> Result<&RouteEntry, Vec<String>> {
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Result<&RouteEntry, Vec<String>> {
         let there: Vec<&RouteEntry> = self.0.iter().filter(|route| route.covers(path)).collect();
         let found = there.iter().find(|route| route.method.to_string() == method.as_str()).copied();
         found.ok_or_else(|| there.iter().map(|route| route.method.to_string()).collect())

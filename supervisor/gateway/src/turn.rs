@@ -1,14 +1,13 @@
 //! A turn as a sequence of events, and what came of it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use futures_util::{Stream, StreamExt as _, stream};
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{AskRequest, Chunk, CompleteRequest, Done, Error, Started};
 use tonic::{Status, Streaming};
 
-use crate::api::access::of_session;
+use crate::access::of_session;
 use crate::app::App;
+use crate::clock::unix_ms;
 use crate::events::{Envelope, chunk};
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
@@ -115,12 +114,6 @@ impl Turn {
 pub(crate) fn enveloped(session: &str, kind: Kind) -> Vec<Envelope> {
     let now = unix_ms();
     chunk::events(session, kind).into_iter().map(|event| Envelope::now(event, now)).collect()
-}
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a turn without an answer becomes.

@@ -13,21 +13,21 @@ pub(crate) struct SocketCounters {
 
 /// The place of an open connection, until it is dropped.
 #[derive(Debug)]
-pub(super) struct SocketPlace(Arc<SocketCounters>);
+pub(crate) struct SocketPlace(Arc<SocketCounters>);
 
 impl SocketCounters {
     /// A place, unless there are so many already.
-    pub(super) fn enter(counters: &Arc<Self>, most: u64) -> Option<SocketPlace> {
+    pub(crate) fn enter(counters: &Arc<Self>, most: u64) -> Option<SocketPlace> {
         let more = |open: u64| (open < most).then_some(open + 1);
         counters.open.try_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(SocketPlace(Arc::clone(counters)))
     }
 
-    pub(super) fn count_message(&self) {
+    pub(crate) fn count_message(&self) {
         self.messages.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_cut(&self) {
+    pub(crate) fn count_cut(&self) {
         self.cut.fetch_add(1, Ordering::Relaxed);
     }
 
