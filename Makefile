@@ -100,7 +100,7 @@ FUZZ_SECONDS ?= 60
 fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
 	@tests/scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: deps deps-bench ## measures Talon beside what it replaces, quiet and loaded, and writes docs/benchmarks.md and target/bench.json (some 20 minutes, after building)
+bench: deps deps-bench ## measures Talon beside what it replaces, quiet and loaded, and writes docs/benchmarks.md and target/bench.json (some 30 minutes, after building)
 	@tests/bench/scripts/bench.sh full
 
 bench-quick: deps deps-bench ## the quiet part in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json

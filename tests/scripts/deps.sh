@@ -2,7 +2,7 @@
 # Installs what a fresh Debian 12 lacks if it runs as root; otherwise prints the exact command and exits.
 #   deps.sh build   for building and the demo
 #   deps.sh test    for the tests, in addition
-#   deps.sh bench   what Talon is compared with: bubblewrap, go-plugin with its Go, and two interpreters of Lua
+#   deps.sh bench   what Talon is compared with: bubblewrap, go-plugin with its Go, two interpreters of Lua, and LiteLLM
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -32,6 +32,8 @@ fi
 if [ "$1" = bench ]; then
   need lua5.4 lua5.4
   need luajit luajit
+  # With a browser the pages are measured, too.
+  [ -x /usr/lib/chromium/chromium ] && need npm npm
 fi
 if [ "$1" = test ]; then
   # setpriv, setsid and unshare: tests use them to run commands as another user, or in a new session or namespace.
@@ -151,7 +153,7 @@ fi
 # What looks at the gateway's pages: Playwright, and axe-core for accessibility, which has no dependencies. They use Debian's Chromium, and
 # only where somebody has installed that.
 pages=target/pages
-if [ "$1" = test ] && [ -x /usr/lib/chromium/chromium ]; then
+if { [ "$1" = test ] || [ "$1" = bench ]; } && [ -x /usr/lib/chromium/chromium ]; then
   made_of=$(cat tests/pages/requirements.txt tests/pages/package-lock.json | cksum)
   if [ "$(cat "$pages/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
     echo "Installing Playwright and axe-core for the tests (PyPI, npm) …"
@@ -224,6 +226,19 @@ if [ "$1" = test ]; then
     cp tests/providers/package.json tests/providers/package-lock.json "$providers/"
     (cd "$providers" && npm ci --silent --ignore-scripts --no-audit --no-fund)
     echo "$made_of" >"$providers/.stamp"
+  fi
+fi
+
+# LiteLLM's proxy, beside which the gateway is measured: it has hundreds of megabytes, and no test needs it.
+litellm=target/litellm
+if [ "$1" = bench ]; then
+  made_of=$(cksum <tests/bench/requirements.txt)
+  if [ "$(cat "$litellm/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing LiteLLM for the benchmarks (PyPI) …"
+    rm -rf "$litellm"
+    /usr/bin/python3 -m venv "$litellm"
+    "$litellm/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/bench/requirements.txt
+    echo "$made_of" >"$litellm/.stamp"
   fi
 fi
 

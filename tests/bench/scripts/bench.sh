@@ -1,6 +1,6 @@
 #!/bin/sh
 # Benchmarks Talon against what it replaces: builds the optimised programs for the runs, and measures.
-#   bench.sh full     everything, quiet and loaded, into docs/benchmarks.md and target/bench.json (some 20 minutes of measuring)
+#   bench.sh full     everything, quiet and loaded, into docs/benchmarks.md and target/bench.json (some 30 minutes of measuring)
 #   bench.sh quick    fewer and shorter rounds, into target/bench-quick.json (under 2 minutes)
 #   bench.sh loaded   the same, and the ratios of the goals beside busy neighbours, into target/bench-loaded.json (some 4 minutes)
 set -eu

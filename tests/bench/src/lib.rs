@@ -16,7 +16,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`load`] | a load and its result; the closed loop that runs it |
+//! | [`load`], [`paced`] | a load and its result; the closed loop that runs it; calls at planned times |
 //! | [`worker`], [`driver`] | the two sides of a load driver: its own process, and its parent |
 //! | [`contenders`], [`load_command`] | the contenders of the call suites; one of them under load while a command runs |
 //! | [`content`], [`rng`] | the text of the answers; random choice among many plugins |
@@ -27,6 +27,7 @@
 //! | [`machine`] | the machine of the run, and whether it was quiet |
 //! | [`neighbours`] | processes that burn CPU, beside which the goals' ratios are measured once more |
 //! | [`document`], [`table`], [`compare`] | the result of a run as a file and as tables, and the comparison of two |
+//! | [`page`] | the tables of a page after a run of some suites |
 //! | [`suites`] | what is measured |
 //! | [`soak`], [`process_stats`] | a long run of everything at once, which looks for leaks; resource usage of a process |
 //! | [`stock`], [`guarded`] | the contenders' processes |
@@ -44,6 +45,8 @@ pub mod load;
 pub mod load_command;
 pub mod machine;
 pub mod neighbours;
+pub mod paced;
+pub mod page;
 pub mod process_stats;
 pub mod rng;
 pub mod samples;

@@ -51,7 +51,11 @@ pub async fn run<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
     for caller in callers {
         times.extend(caller.await.context("a caller panicked")??);
     }
-    let took = begin.elapsed();
+    outcome(times, begin.elapsed())
+}
+
+/// What calls that took so many nanoseconds come to.
+pub(crate) fn outcome(mut times: Vec<u32>, took: Duration) -> Result<Outcome> {
     ensure!(!times.is_empty(), "no call was answered");
     times.sort_unstable();
     let part = |part: f64| {

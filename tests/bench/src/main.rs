@@ -12,7 +12,7 @@ use talon_bench::document::Document;
 use talon_bench::figures::Figures;
 use talon_bench::machine::{Probe, RunOrigin};
 use talon_bench::suites::{self, Bench, Plan, SUITES};
-use talon_bench::{compare, goals, load_command, soak, table};
+use talon_bench::{compare, goals, load_command, page, soak, table};
 
 /// Measures Talon beside what it replaces, and shows the ratios.
 #[derive(Debug, Parser)]
@@ -47,7 +47,7 @@ struct Run {
     /// Measure the ratios of the goals once more beside busy neighbours: processes that burn CPU.
     #[arg(long)]
     loaded: bool,
-    /// These suites alone; the table then holds what they measure.
+    /// These suites alone. In the file of `--markdown` all that they do not measure stays as it is.
     #[arg(long, value_name = "SUITE", value_parser = clap::builder::PossibleValuesParser::new(SUITES))]
     only: Vec<String>,
     /// Write all figures to this file, for `talon-bench compare`.
@@ -110,8 +110,13 @@ impl Run {
         }
         if let Some(path) = &self.markdown {
             let before = std::fs::read_to_string(path).unwrap_or_default();
-            let kept = before.split_once(HEAD).map_or(before.as_str(), |(kept, _)| kept);
-            write(path, &format!("{kept}{HEAD}\n{}", table::whole(&document)))?;
+            let (kept, tables) = before.split_once(HEAD).unwrap_or((&before, ""));
+            let tables = if self.only.is_empty() || tables.is_empty() {
+                table::whole(&document)
+            } else {
+                page::merged(tables.trim_start(), &document)
+            };
+            write(path, &format!("{kept}{HEAD}\n{tables}"))?;
         }
         Ok(ExitCode::SUCCESS)
     }

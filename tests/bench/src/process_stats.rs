@@ -18,7 +18,15 @@ pub fn memory_mib(pid: u32) -> Result<f64> {
     rolled_up_mib(pid, "Pss:")
 }
 
-/// The anonymous part of that, which is where a leak shows. File-backed pages, above all the program's text,
+/// All of its memory that is in RAM, in mebibytes (RSS): also what it shares with others.
+///
+/// # Errors
+/// If it is gone, or we may not read it.
+pub fn resident_mib(pid: u32) -> Result<f64> {
+    rolled_up_mib(pid, "Rss:")
+}
+
+/// The anonymous part of its memory, which is where a leak shows. File-backed pages, above all the program's text,
 /// are left out: they come in when they are first used, and a process's share of them grows when other users
 /// end.
 ///

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::document::{Document, GoalResult};
 use crate::figures::Figure;
 use crate::figures::suffix;
-use crate::goals::{GOALS, MAX_TIMES_WORSE};
+use crate::goals::{GOALS, Goal, MAX_TIMES_WORSE};
 use crate::machine::NOISY;
 use crate::neighbours::NEIGHBOURS;
 use crate::samples::Spread;
@@ -43,15 +43,20 @@ pub fn goals(document: &Document) -> String {
         let _ = writeln!(out, "\nNot measured: {note}");
     }
     out.push('\n');
-    let rows = GOALS.iter().map(|goal| {
-        let (reached, met) = match document.goals.iter().find(|of| of.id == goal.id) {
-            Some(of) => (goal_value(of), of.met.map_or("", yes_or_no)),
-            None => (NOT_MEASURED.to_owned(), ""),
-        };
-        [goal.what.to_owned(), goal.target(), reached, met.to_owned()]
-    });
-    write_table(&mut out, &["what", "goal", "reached", "met"], rows);
+    write_table(&mut out, &GOALS_COLUMNS, GOALS.iter().map(|goal| goal_row(goal, document)));
     out
+}
+
+/// The columns of the table of goals.
+pub(crate) const GOALS_COLUMNS: [&str; 4] = ["what", "goal", "reached", "met"];
+
+/// The row of a goal.
+pub(crate) fn goal_row(goal: &Goal, document: &Document) -> [String; 4] {
+    let (reached, met) = match document.goals.iter().find(|of| of.id == goal.id) {
+        Some(of) => (goal_value(of), of.met.map_or("", yes_or_no)),
+        None => (NOT_MEASURED.to_owned(), ""),
+    };
+    [goal.what.to_owned(), goal.target(), reached, met.to_owned()]
 }
 
 /// The table of the goals' ratios beside busy neighbours.

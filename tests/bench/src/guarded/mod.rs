@@ -2,6 +2,7 @@
 //! supervisor.
 
 pub(crate) mod bubblewrap;
+mod completions;
 mod echo;
 mod host;
 mod in_process;

@@ -2,9 +2,11 @@
 //! allocator. One thread, because measured that is tonic's fastest configuration on a single core.
 
 mod bare;
+pub(crate) mod completions;
 mod flood;
 mod listen;
 mod mcp;
+pub(crate) mod model;
 mod part;
 mod pipe;
 mod raw;

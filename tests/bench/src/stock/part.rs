@@ -1,11 +1,14 @@
 //! The roles of `talon-bench-stock`, one a process.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{bare, flood, mcp, pipe, raw, relay, spawner, state};
+use super::completions::{Completions, Question};
+use super::{bare, flood, mcp, model, pipe, raw, relay, spawner, state};
 use crate::neighbours;
+use crate::paced::{self, Pace};
 
 /// The role of one process.
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -74,6 +77,31 @@ pub enum Part {
         /// Its socket.
         socket: PathBuf,
     },
+    /// Answers chat completions at once.
+    Model,
+    /// Runs loads of chat completions, or of turns that are stored.
+    Completions {
+        /// Where.
+        address: SocketAddr,
+        /// The bearer token.
+        token: String,
+        /// How it is asked.
+        question: Question,
+    },
+    /// The same at planned times, in turns.
+    PacedCompletions {
+        /// Where.
+        address: SocketAddr,
+        /// The bearer token.
+        token: String,
+        /// The case of its figures.
+        case: String,
+        /// The name of what answers.
+        contender: String,
+        /// How often.
+        #[command(flatten)]
+        pace: Pace,
+    },
     /// Answers `PluginService.Execute` by forwarding it to another server.
     Relay {
         /// Where.
@@ -114,6 +142,14 @@ impl Part {
                 Self::PipeWriter => pipe::write(),
                 Self::Burn => neighbours::burn(),
                 Self::Flood { socket } => flood::run(&socket),
+                Self::Model => model::serve().await,
+                Self::Completions { address, token, question } => {
+                    crate::worker::serve(Completions::new(address, &token, question)).await
+                }
+                Self::PacedCompletions { address, token, case, contender, pace } => {
+                    let caller = Completions::new(address, &token, Question::Whole);
+                    paced::serve(caller, &case, &contender, pace).await
+                }
                 Self::Relay { socket, to } => bare::serve(&socket, relay::Relay::to(&to).await?).await,
             }
         })

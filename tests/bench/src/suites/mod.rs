@@ -5,13 +5,16 @@ mod agent;
 mod bench;
 mod calls;
 mod floods;
+mod gateway;
 mod guard;
 mod intake;
 mod lua;
 mod many;
+mod pages;
 mod restart;
 mod sanitizer;
 mod start;
+mod watch;
 
 use std::process::Command;
 
@@ -23,8 +26,21 @@ use crate::neighbours::{CONDITION, NEIGHBOURS, Neighbours};
 pub use bench::{Bench, Plan};
 
 /// The suites by name, in their order.
-pub const SUITES: &[&str] =
-    &["calls", "guard", "sanitizer", "start", "restart", "many", "floods", "intake", "agent", "lua"];
+pub const SUITES: &[&str] = &[
+    "calls",
+    "guard",
+    "sanitizer",
+    "start",
+    "restart",
+    "many",
+    "floods",
+    "intake",
+    "agent",
+    "lua",
+    "gateway",
+    "pages",
+    "watch",
+];
 
 /// Runs a suite beside busy neighbours, and returns how many cores these took.
 ///
@@ -59,6 +75,9 @@ pub async fn run(suite: &str, bench: &mut Bench<'_>) -> Result<()> {
         "intake" => intake::run(bench).await,
         "agent" => agent::run(bench).await,
         "lua" => lua::run(bench).await,
+        "gateway" => Box::pin(gateway::run(bench)).await,
+        "pages" => Box::pin(pages::run(bench)).await,
+        "watch" => watch::run(bench).await,
         "guard" => guard::run(bench).await,
         "sanitizer" => sanitizer::run(bench).await,
         "start" => start::run(bench).await,
