@@ -86,6 +86,17 @@ pub struct AskRequest {
     /// gateway's connection alone.
     #[prost(string, tag = "1240")]
     pub member: ::prost::alloc::string::String,
+    /// What the client notes beside its message: it gets it back in Message.metadata, and no model sees it. At most 16 entries, keys of 64
+    /// characters, values of 512.
+    #[prost(btree_map = "string, string", tag = "1241")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// What was said before this message, as its client tells it: messages of user, assistant and tool, without media. They stand in it as
+    /// quoted data. A text is not needed beside them.
+    #[prost(message, repeated, tag = "1242")]
+    pub told: ::prost::alloc::vec::Vec<CompletionMessage>,
 }
 /// A tool of a client.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -169,6 +180,12 @@ pub struct CompleteRequest {
     pub tool_choice: ::core::option::Option<ToolChoice>,
     #[prost(bool, tag = "13")]
     pub one_call: bool,
+    /// Where an answer ends before the first of these, which is not a part of it: at most 4, each of 1 to 200 bytes. Of every provider.
+    #[prost(string, repeated, tag = "14")]
+    pub stop: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// For answers that can be had again, as far as the model's provider has a word for it.
+    #[prost(int64, optional, tag = "15")]
+    pub seed: ::core::option::Option<i64>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1014,6 +1031,9 @@ pub struct Session {
     /// It is its sender's main session.
     #[prost(bool, tag = "1141")]
     pub main: bool,
+    /// When agent.sessions.delete_after deletes it, unless something is written to it before. 0: never.
+    #[prost(uint64, tag = "1142")]
+    pub delete_unix_ms: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1119,6 +1139,12 @@ pub struct Message {
     /// role operate alone; absent if hooks changed nothing.
     #[prost(string, optional, tag = "1143")]
     pub hooked: ::core::option::Option<::prost::alloc::string::String>,
+    /// Of a person's message: what its client noted beside it.
+    #[prost(btree_map = "string, string", tag = "1144")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1835,6 +1861,10 @@ pub struct ObserveRequest {
     pub cooldown_ms: ::core::option::Option<u64>,
     #[prost(uint32, optional, tag = "4")]
     pub max_ghosts_per_hour: ::core::option::Option<u32>,
+    /// What this watcher cannot watch at present, each with what to do, such as the sysctl that raises a limit of the kernel. At most 8 lines
+    /// of 512 bytes; further ones do not count.
+    #[prost(string, repeated, tag = "5")]
+    pub limits: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2105,6 +2135,12 @@ pub struct GetShadowStatsResponse {
     /// What watchers dropped, since this agent started.
     #[prost(uint64, tag = "10")]
     pub dropped_by_watchers: u64,
+    /// When this person's watcher was heard last; absent: not since this agent started.
+    #[prost(uint64, optional, tag = "11")]
+    pub watcher_seen_unix_ms: ::core::option::Option<u64>,
+    /// What it cannot watch, each with what to do.
+    #[prost(string, repeated, tag = "12")]
+    pub watcher_limits: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2439,6 +2475,72 @@ pub struct GetStatusResponse {
     /// Absent without notifications.
     #[prost(message, optional, tag = "13")]
     pub notifications: ::core::option::Option<NotificationStatus>,
+    /// Absent while the shadow loop is off.
+    #[prost(message, optional, tag = "1130")]
+    pub shadow: ::core::option::Option<ShadowStatus>,
+    /// Absent without agent.sessions.delete_after.
+    #[prost(message, optional, tag = "1140")]
+    pub retention: ::core::option::Option<RetentionStatus>,
+}
+/// Which sessions are deleted, and what is written of them before.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RetentionStatus {
+    /// How long after the last message.
+    #[prost(uint64, tag = "1")]
+    pub delete_after_seconds: u64,
+    /// The directory of the files that are written before; empty if none are.
+    #[prost(string, tag = "2")]
+    pub export_directory: ::prost::alloc::string::String,
+    /// Those files, and their bytes together, when they were last looked at: at most an hour ago.
+    #[prost(uint64, tag = "3")]
+    pub exported_files: u64,
+    #[prost(uint64, tag = "4")]
+    pub exported_bytes: u64,
+    /// Sessions that this agent deleted since it started.
+    #[prost(uint64, tag = "5")]
+    pub deleted: u64,
+    /// Why sessions that are old enough are not deleted; empty if nothing is wrong.
+    #[prost(string, tag = "6")]
+    pub problem: ::prost::alloc::string::String,
+}
+/// The shadow loop, over all people.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShadowStatus {
+    /// Watchers, one a person, that were heard since this agent started; and those that were heard within the last five minutes, since they
+    /// speak once a minute.
+    #[prost(uint32, tag = "1")]
+    pub watchers: u32,
+    #[prost(uint32, tag = "2")]
+    pub watchers_connected: u32,
+    /// When one of them was heard last; absent: none.
+    #[prost(uint64, optional, tag = "3")]
+    pub watcher_seen_unix_ms: ::core::option::Option<u64>,
+    /// What watchers cannot watch, each once with what to do. At most 16 lines of 512 bytes.
+    #[prost(string, repeated, tag = "4")]
+    pub limits: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// People whose loop rests, and those whose tokens or money of today (UTC) are spent.
+    #[prost(uint32, tag = "5")]
+    pub paused: u32,
+    #[prost(uint32, tag = "6")]
+    pub budget_spent: u32,
+    /// "22:00-07:00"; empty for none. By the agent's local time, and whether it is within them.
+    #[prost(string, tag = "7")]
+    pub quiet_hours: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub local_time: ::prost::alloc::string::String,
+    #[prost(bool, tag = "9")]
+    pub quiet: bool,
+    /// Only models on this machine are asked.
+    #[prost(bool, tag = "10")]
+    pub local_only: bool,
+    /// Why no model can be asked, with what to do; empty otherwise.
+    #[prost(string, tag = "11")]
+    pub problem: ::prost::alloc::string::String,
+    /// Ghosts that wait.
+    #[prost(uint32, tag = "12")]
+    pub waiting: u32,
 }
 /// Notifications in the agent's store.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -2595,6 +2697,378 @@ pub struct TestExtensionResponse {
     pub effect: ::prost::alloc::string::String,
     #[prost(uint64, tag = "8")]
     pub duration_us: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchBusRequest {
+    /// Which kinds, by their names: `tool.complete`, or `tool.*` for all of a family. None: all. An unknown name is INVALID_ARGUMENT, with the
+    /// nearest one. At most 64.
+    #[prost(string, repeated, tag = "1")]
+    pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Also what belongs to other senders, or to nobody, such as a change of a plugin (role operate). Otherwise what belongs to the caller.
+    #[prost(bool, tag = "2")]
+    pub everybody: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WatchBusResponse {
+    #[prost(oneof = "watch_bus_response::Item", tags = "1, 2")]
+    pub item: ::core::option::Option<watch_bus_response::Item>,
+}
+/// Nested message and enum types in `WatchBusResponse`.
+pub mod watch_bus_response {
+    #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Item {
+        #[prost(message, tag = "1")]
+        Event(super::BusEvent),
+        /// How many events of the wanted kinds are missing here, since this reader was too slow.
+        #[prost(uint64, tag = "2")]
+        Missed(u64),
+    }
+}
+/// An event of the bus. Its kind is the name of the field that is set in `payload`, with a dot for the first `_`: tool.complete.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BusEvent {
+    /// Counts up by one in one process over all kinds, also those that the reader does not want. It begins anew with the process.
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    #[prost(uint64, tag = "2")]
+    pub unix_ms: u64,
+    /// To whom it belongs; empty: to nobody.
+    #[prost(string, tag = "3")]
+    pub sender: ::prost::alloc::string::String,
+    /// The session in which it happened; empty: in none.
+    #[prost(string, tag = "4")]
+    pub session_id: ::prost::alloc::string::String,
+    #[prost(
+        oneof = "bus_event::Payload",
+        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 30, 31, 32, 33, 34, 35, 36, 37, 50, 51, 52, 53, 60, 61, 62, 70, 71, 72, 73, 80, 81, 82, 83"
+    )]
+    pub payload: ::core::option::Option<bus_event::Payload>,
+}
+/// Nested message and enum types in `BusEvent`.
+pub mod bus_event {
+    #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Payload {
+        /// A session got a message.
+        #[prost(message, tag = "10")]
+        MessageInbound(super::MessageInbound),
+        /// The answer of a turn is complete.
+        #[prost(message, tag = "11")]
+        MessageOutbound(super::MessageOutbound),
+        /// A model wants a tool to run.
+        #[prost(message, tag = "12")]
+        ToolExecute(super::ToolExecute),
+        /// What became of that.
+        #[prost(message, tag = "13")]
+        ToolComplete(super::ToolComplete),
+        /// A watcher saw something, and nothing is decided about it.
+        #[prost(message, tag = "14")]
+        ShadowEvent(super::ShadowEvent),
+        /// A ghost is new, or changed.
+        #[prost(message, tag = "15")]
+        ShadowGhost(super::Ghost),
+        /// A session got its first message.
+        #[prost(message, tag = "16")]
+        SessionCreated(super::SessionCreated),
+        #[prost(message, tag = "17")]
+        SessionIdle(super::SessionIdle),
+        /// Another configuration is in force.
+        #[prost(message, tag = "18")]
+        ConfigChanged(super::ConfigChanged),
+        /// A turn asks a model, or begins a step in which it will.
+        #[prost(message, tag = "19")]
+        AgentThinking(super::AgentThinking),
+        /// An instance takes calls.
+        #[prost(message, tag = "30")]
+        PluginReady(super::PluginUpdate),
+        /// An instance failed, and is not started again by itself.
+        #[prost(message, tag = "31")]
+        PluginFailed(super::PluginUpdate),
+        /// An instance waits to be started again.
+        #[prost(message, tag = "32")]
+        PluginRestarting(super::PluginUpdate),
+        #[prost(message, tag = "33")]
+        PluginStopped(super::PluginUpdate),
+        /// A process of it ended.
+        #[prost(message, tag = "34")]
+        PluginExited(super::PluginUpdate),
+        /// It declares other actions, resources, prompts or scripts.
+        #[prost(message, tag = "35")]
+        PluginChanged(super::PluginUpdate),
+        /// Its processes were replaced by those of another version, or that failed.
+        #[prost(message, tag = "36")]
+        PluginReplaced(super::PluginUpdate),
+        /// It told an event: what happened elsewhere.
+        #[prost(message, tag = "37")]
+        PluginEvent(super::PluginUpdate),
+        /// A layer refused a call of a turn.
+        #[prost(message, tag = "50")]
+        GuardRefused(super::GuardUpdate),
+        /// Control syntax in an answer was neutralized.
+        #[prost(message, tag = "51")]
+        GuardNeutralized(super::GuardUpdate),
+        /// A plugin gets no calls: it kept sending control syntax.
+        #[prost(message, tag = "52")]
+        GuardQuarantined(super::GuardUpdate),
+        /// What an action declares is not what was approved.
+        #[prost(message, tag = "53")]
+        GuardDeclarationChanged(super::GuardUpdate),
+        /// A call, a question or a plan waits for a person.
+        #[prost(message, tag = "60")]
+        ApprovalWaiting(super::ApprovalUpdate),
+        /// It was approved, denied or answered.
+        #[prost(message, tag = "61")]
+        ApprovalDecided(super::ApprovalUpdate),
+        /// It waits no more, and nobody decided: it expired, or its turn was cancelled.
+        #[prost(message, tag = "62")]
+        ApprovalEnded(super::ApprovalUpdate),
+        /// A run of a scheduled job begins.
+        #[prost(message, tag = "70")]
+        TaskStarted(super::TaskUpdate),
+        #[prost(message, tag = "71")]
+        TaskCompleted(super::TaskUpdate),
+        /// A run of a job, or the task of a sub-agent, failed and is not tried again.
+        #[prost(message, tag = "72")]
+        TaskFailed(super::TaskUpdate),
+        /// A run failed and is tried again, or was interrupted and goes on later.
+        #[prost(message, tag = "73")]
+        TaskRetried(super::TaskUpdate),
+        /// An attempt to deliver a notification begins.
+        #[prost(message, tag = "80")]
+        NotificationSending(super::NotificationUpdate),
+        #[prost(message, tag = "81")]
+        NotificationDelivered(super::NotificationUpdate),
+        /// The sink refused it, or all attempts failed.
+        #[prost(message, tag = "82")]
+        NotificationFailed(super::NotificationUpdate),
+        /// The attempt failed, and there will be another.
+        #[prost(message, tag = "83")]
+        NotificationRetried(super::NotificationUpdate),
+    }
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MessageInbound {
+    #[prost(uint64, tag = "1")]
+    pub turn: u64,
+    /// Where it comes from: cli, the name of a channel, schedule, …
+    #[prost(string, tag = "2")]
+    pub channel: ::prost::alloc::string::String,
+    /// AskRequest.sender_name and client_id.
+    #[prost(string, tag = "3")]
+    pub sender_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub client_id: ::prost::alloc::string::String,
+    /// At most 2 KiB of it; the journal of the session has all.
+    #[prost(string, tag = "5")]
+    pub text: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "6")]
+    pub left_out_bytes: u64,
+    /// How many images and other files come with it.
+    #[prost(uint32, tag = "7")]
+    pub media: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MessageOutbound {
+    #[prost(uint64, tag = "1")]
+    pub turn: u64,
+    #[prost(string, tag = "2")]
+    pub channel: ::prost::alloc::string::String,
+    /// At most 2 KiB of it; the journal of the session has all.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "4")]
+    pub left_out_bytes: u64,
+    /// As provider/name.
+    #[prost(string, tag = "5")]
+    pub model: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ToolExecute {
+    #[prost(uint64, tag = "1")]
+    pub turn: u64,
+    /// The model's id of the call.
+    #[prost(string, tag = "2")]
+    pub call_id: ::prost::alloc::string::String,
+    /// The name under which the model called it.
+    #[prost(string, tag = "3")]
+    pub tool: ::prost::alloc::string::String,
+    /// Empty for a tool that does not exist.
+    #[prost(string, tag = "4")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub action: ::prost::alloc::string::String,
+    /// One JSON object, or what the model wrote in its stead: at most 2 KiB of it.
+    #[prost(string, tag = "6")]
+    pub arguments: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "7")]
+    pub left_out_bytes: u64,
+    /// Whose call it is; empty for the agent itself.
+    #[prost(string, tag = "8")]
+    pub subagent: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ToolComplete {
+    #[prost(uint64, tag = "1")]
+    pub turn: u64,
+    #[prost(string, tag = "2")]
+    pub call_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub tool: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub action: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub subagent: ::prost::alloc::string::String,
+    /// succeeded, failed, not_offered, over_the_limit or handed_over
+    #[prost(string, tag = "7")]
+    pub outcome: ::prost::alloc::string::String,
+    /// As in talon.host.v1.ExecuteResponse; empty if it succeeded, or never came to the supervisor.
+    #[prost(string, tag = "8")]
+    pub reason: ::prost::alloc::string::String,
+    /// Without the time for which it waited for a person.
+    #[prost(uint64, tag = "9")]
+    pub duration_ms: u64,
+    /// Whether a limit left anything out of the answer.
+    #[prost(bool, tag = "10")]
+    pub truncated: bool,
+    /// What each layer of the guard did, from the outermost to the plugin, and its time. None for a call that never came to the supervisor.
+    #[prost(message, repeated, tag = "11")]
+    pub layers: ::prost::alloc::vec::Vec<super::super::host::v1::GuardLayer>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AgentThinking {
+    #[prost(uint64, tag = "1")]
+    pub turn: u64,
+    /// LoopState.phase and iteration.
+    #[prost(string, tag = "2")]
+    pub phase: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "3")]
+    pub iteration: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfigChanged {
+    /// Keys that hold now.
+    #[prost(string, repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Keys that hold after a restart.
+    #[prost(string, repeated, tag = "2")]
+    pub needs_restart: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PluginUpdate {
+    #[prost(string, tag = "1")]
+    pub plugin: ::prost::alloc::string::String,
+    /// 0: it is about all of them.
+    #[prost(uint32, tag = "2")]
+    pub instance: u32,
+    /// One sentence. Sanitized, as the fields.
+    #[prost(string, tag = "3")]
+    pub message: ::prost::alloc::string::String,
+    /// For programs, as in talon.host.v1.Event: from, to, reason, exit, topic, …
+    #[prost(btree_map = "string, string", tag = "4")]
+    pub fields: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GuardUpdate {
+    #[prost(string, tag = "1")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub action: ::prost::alloc::string::String,
+    /// The model's id of the call; empty if it is about none.
+    #[prost(string, tag = "3")]
+    pub call_id: ::prost::alloc::string::String,
+    /// The layer that did it.
+    #[prost(string, tag = "4")]
+    pub layer: ::prost::alloc::string::String,
+    /// As in talon.host.v1.ExecuteResponse, or a sentence.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+    /// How often control syntax of each family was neutralized.
+    #[prost(btree_map = "string, uint32", tag = "6")]
+    pub neutralized: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        u32,
+    >,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ApprovalUpdate {
+    /// Approval.id; the text of what waits is there.
+    #[prost(string, tag = "1")]
+    pub approval: ::prost::alloc::string::String,
+    /// call, question or plan
+    #[prost(string, tag = "2")]
+    pub about: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub action: ::prost::alloc::string::String,
+    /// Approval.state and why.
+    #[prost(string, tag = "5")]
+    pub state: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub why: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub decided_by: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub subagent: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "9")]
+    pub expires_unix_ms: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaskUpdate {
+    /// The job; empty for a sub-agent.
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+    /// By what its run is known in `talon schedule history`; empty for a sub-agent.
+    #[prost(string, tag = "2")]
+    pub run: ::prost::alloc::string::String,
+    /// The sub-agent; empty for a job.
+    #[prost(string, tag = "3")]
+    pub subagent: ::prost::alloc::string::String,
+    /// The first attempt is 1.
+    #[prost(uint32, tag = "4")]
+    pub attempt: u32,
+    /// Why it failed.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NotificationUpdate {
+    /// Notification.id, entry, kind, severity and summary.
+    #[prost(string, tag = "1")]
+    pub notification: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub entry: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub kind: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub severity: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub summary: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "6")]
+    pub attempt: u32,
+    /// Why the attempt failed.
+    #[prost(string, tag = "7")]
+    pub reason: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod agent_client {
@@ -2798,6 +3272,32 @@ pub mod agent_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "Follow"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// What the event bus carries from now on. Nothing of it is kept: who reads slowly loses the oldest events that wait for it, and is told
+        /// how many. No emitter waits for a reader.
+        pub async fn watch_bus(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchBusRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchBusResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/WatchBus",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "WatchBus"));
             self.inner.server_streaming(req, path, codec).await
         }
         /// Ends the turn that a session is in. What it has done stays in the session.
@@ -3872,6 +4372,18 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::FollowRequest>,
         ) -> std::result::Result<tonic::Response<Self::FollowStream>, tonic::Status>;
+        /// Server streaming response type for the WatchBus method.
+        type WatchBusStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchBusResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// What the event bus carries from now on. Nothing of it is kept: who reads slowly loses the oldest events that wait for it, and is told
+        /// how many. No emitter waits for a reader.
+        async fn watch_bus(
+            &self,
+            request: tonic::Request<super::WatchBusRequest>,
+        ) -> std::result::Result<tonic::Response<Self::WatchBusStream>, tonic::Status>;
         /// Ends the turn that a session is in. What it has done stays in the session.
         async fn cancel(
             &self,
@@ -4453,6 +4965,52 @@ pub mod agent_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = FollowSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/WatchBus" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchBusSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::ServerStreamingService<super::WatchBusRequest>
+                    for WatchBusSvc<T> {
+                        type Response = super::WatchBusResponse;
+                        type ResponseStream = T::WatchBusStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WatchBusRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::watch_bus(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchBusSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -6399,6 +6957,10 @@ pub struct Configure {
     /// How many bytes of the memory file, after `settings_bytes`, are `extensions` as JSON.
     #[prost(uint64, tag = "4")]
     pub extensions_bytes: u64,
+    /// The directory that is the agent's own, where it may write files: exports of sessions are below it. Empty: it has none. Only the
+    /// first one counts.
+    #[prost(string, tag = "1140")]
+    pub home: ::prost::alloc::string::String,
 }
 /// Who is at the other end, as the supervisor sees it.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -6482,7 +7044,7 @@ pub struct DetachModel {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4, 1101")]
+    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4, 1101, 1140")]
     pub kind: ::core::option::Option<from_agent::Kind>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -6505,6 +7067,9 @@ pub mod from_agent {
         /// An operator decided about a job that a plugin proposes: for the audit log.
         #[prost(message, tag = "1101")]
         JobDecision(super::JobDecision),
+        /// A session was deleted since it is old, or could not be: for the audit log.
+        #[prost(message, tag = "1140")]
+        SessionRemoval(super::SessionRemoval),
     }
 }
 /// Who decided, as AttachClient had it, and about what.
@@ -6531,6 +7096,21 @@ pub struct JobDecision {
     pub hash: ::prost::alloc::string::String,
     /// Why nothing was changed; empty if it was.
     #[prost(string, tag = "9")]
+    pub problem: ::prost::alloc::string::String,
+}
+/// A session that agent.sessions.delete_after concerns.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionRemoval {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub sender: ::prost::alloc::string::String,
+    /// The file that was written before, below the agent's directory; empty if none was.
+    #[prost(string, tag = "3")]
+    pub export_file: ::prost::alloc::string::String,
+    /// Why it was not deleted; empty if it was.
+    #[prost(string, tag = "4")]
     pub problem: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -94,6 +94,20 @@ pub struct Limits {
     pub requests_per_minute: u32,
     #[prost(uint32, tag = "7")]
     pub requests_per_minute_per_address: u32,
+    /// WebSocket connections in all, and of one caller. One more is refused as busy.
+    #[prost(uint32, tag = "8")]
+    pub websockets: u32,
+    #[prost(uint32, tag = "9")]
+    pub websockets_per_caller: u32,
+    /// Messages of one WebSocket connection that wait for their turns, or are in them. One more gets an error.
+    #[prost(uint32, tag = "10")]
+    pub messages_per_websocket: u32,
+    /// Turns in all that go on without a client which waits for them. One more is refused as busy.
+    #[prost(uint32, tag = "11")]
+    pub background_turns: u32,
+    /// How long a client may take nothing of what is sent to it. Then it is cut off.
+    #[prost(uint64, tag = "12")]
+    pub unread_timeout_ms: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Listener {}

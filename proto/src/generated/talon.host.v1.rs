@@ -57,6 +57,9 @@ pub struct ExecuteRequest {
     pub role: ::prost::alloc::string::String,
     #[prost(string, tag = "14")]
     pub extension: ::prost::alloc::string::String,
+    /// The way through the guard's layers is measured: ExecuteResponse.layers. It takes some microseconds. Only on the agent's connection.
+    #[prost(bool, tag = "15")]
+    pub measured: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -154,6 +157,10 @@ pub struct ExecuteResponse {
     pub input_request: ::core::option::Option<
         super::super::super::opentalon::plugin::v1::InputRequest,
     >,
+    /// What each layer of the guard did, from the outermost to the plugin. Only on the agent's connection; the times only if the request asks
+    /// for them, or somebody looks at calls.
+    #[prost(message, repeated, tag = "16")]
+    pub layers: ::prost::alloc::vec::Vec<GuardLayer>,
 }
 /// A piece of one line with a mark in it.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -926,6 +933,38 @@ pub struct AgentStatus {
     /// Notifications in its store; absent without any.
     #[prost(message, optional, tag = "13")]
     pub notifications: ::core::option::Option<NotificationStatus>,
+    /// Absent while the shadow loop is off.
+    #[prost(message, optional, tag = "1130")]
+    pub shadow: ::core::option::Option<ShadowStatus>,
+}
+/// The shadow loop, as the agent sees it: `talon.agent.v1.ShadowStatus` has the fields' meaning.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShadowStatus {
+    #[prost(uint32, tag = "1")]
+    pub watchers: u32,
+    #[prost(uint32, tag = "2")]
+    pub watchers_connected: u32,
+    #[prost(uint64, optional, tag = "3")]
+    pub watcher_seen_unix_ms: ::core::option::Option<u64>,
+    #[prost(string, repeated, tag = "4")]
+    pub limits: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint32, tag = "5")]
+    pub paused: u32,
+    #[prost(uint32, tag = "6")]
+    pub budget_spent: u32,
+    #[prost(string, tag = "7")]
+    pub quiet_hours: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub local_time: ::prost::alloc::string::String,
+    #[prost(bool, tag = "9")]
+    pub quiet: bool,
+    #[prost(bool, tag = "10")]
+    pub local_only: bool,
+    #[prost(string, tag = "11")]
+    pub problem: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "12")]
+    pub waiting: u32,
 }
 /// Notifications, as the agent sees them: `talon.agent.v1.NotificationStatus` has the fields' meaning.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

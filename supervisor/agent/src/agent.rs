@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use talon_event_bus::EventBus;
 use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
 use talon_proto::state::Refused as NotOpened;
@@ -26,6 +27,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{ApprovalQueue, ConfirmSettings};
+use crate::bus::{BusObserver, HostFeed};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
 use crate::events::{FollowedSessions, SessionFeed};
@@ -38,9 +40,10 @@ use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunne
 use crate::plan::PlanRegistry;
 use crate::proposals::{JobDecisions, ProposalParts, ProposalRegistry};
 use crate::recall::IndexReport;
+use crate::retention::RetentionLog;
 use crate::schedule::ActionHosts;
 use crate::shadow::ShadowLoop;
-use crate::stateless::KeptTurns;
+use crate::stateless::TurnCache;
 use crate::traces::Tracer;
 use crate::turns::{MessageQueues, RunningTurns};
 
@@ -79,6 +82,8 @@ const ROOM_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The agent.
 pub(crate) struct Agent {
     pub(crate) store: Store,
+    /// What happens now, for whoever watches.
+    pub(crate) bus: EventBus,
     /// What happens in sessions, for those who follow.
     pub(crate) feed: SessionFeed,
     pub(crate) sessions: Arc<dyn Sessions>,
@@ -93,10 +98,11 @@ pub(crate) struct Agent {
     /// Messages that wait for the end of their session's turn.
     pub(crate) queues: MessageQueues,
     /// What turns of no session did, for the next request of their clients.
-    pub(crate) kept_turns: Arc<KeptTurns>,
+    pub(crate) turn_cache: Arc<TurnCache>,
     pub(crate) jobs: Arc<JobTable>,
     pub(crate) proposals: Arc<ProposalRegistry>,
     pub(crate) job_decisions: JobDecisions,
+    pub(crate) retention: RetentionLog,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) shadow: Arc<ShadowLoop>,
     pub(crate) runner: Arc<dyn TurnRunner>,
@@ -138,9 +144,10 @@ impl Agent {
         let tracer = Arc::<Tracer>::default();
         let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
         let memory_changed = Arc::<Notify>::default();
-        let feed = SessionFeed::default();
-        let sessions: Arc<dyn Sessions> = FollowedSessions::new(store.sessions(), feed.clone());
+        let (feed, bus) = (SessionFeed::default(), EventBus::default());
+        let sessions: Arc<dyn Sessions> = FollowedSessions::new(store.sessions(), feed.clone(), bus.clone());
         approvals.keep_in(Arc::clone(&sessions));
+        approvals.announce_on(bus.clone());
         let plans = PlanRegistry::new(Arc::clone(&sessions));
         let notifier = Notifier::new(store.outbox());
         notifier.configure(&configuration.extensions.notifications);
@@ -149,11 +156,14 @@ impl Agent {
             Box::new(move |approval| notifier.notify(approval_waiting(approval)))
         });
         let shadow = &bundle.settings.shadow;
-        let shadow = ShadowLoop::open(store.key_values(), Arc::clone(&notifier), shadow).await;
+        let shadow = ShadowLoop::open(store.key_values(), Arc::clone(&notifier), shadow, Arc::clone(&metrics)).await;
         let shadow = shadow.map_err(|error| unreadable(&error))?;
         let budget_events = BudgetEvents::new(Arc::clone(&notifier));
         let runner: Arc<dyn TurnRunner> = Arc::new(ReportingRunner {
-            inner: Arc::new(Driver::observed(Arc::clone(&metrics) as _)),
+            inner: Arc::new(Driver::observed(Arc::new(BusObserver::new(
+                Arc::clone(&metrics) as _,
+                bus.clone(),
+            )))),
             notifier: Arc::clone(&notifier),
             budgets: Arc::clone(&budget_events),
         });
@@ -171,6 +181,7 @@ impl Agent {
             role_host: Arc::clone(&host) as _,
             entry_states: Arc::clone(&host) as _,
             accepted_jobs: Arc::clone(&host) as _,
+            host_feed: Arc::clone(&host) as _,
             host_events: Arc::new(EventStream::of_supervisor(Arc::clone(&host))),
             plugin_events: Arc::new(EventStream::of_plugins(Arc::clone(&host))),
             host,
@@ -196,6 +207,7 @@ impl Agent {
             return Err(unreadable(&error));
         }
         Ok(Arc::new(Self {
+            bus,
             feed,
             sessions,
             memory: store.memory(),
@@ -208,10 +220,11 @@ impl Agent {
             metrics,
             turns: RunningTurns::new(ending, &bundle.settings.agent.limits),
             queues: MessageQueues::default(),
-            kept_turns: Arc::default(),
+            turn_cache: Arc::default(),
             jobs,
             proposals,
             job_decisions: JobDecisions::default(),
+            retention: RetentionLog::default(),
             notifier,
             shadow,
             runner,
@@ -246,6 +259,11 @@ impl Agent {
     /// The supervisor's events.
     pub(crate) fn host_events(&self) -> Arc<dyn HostEvents> {
         Arc::clone(&self.parts.host_events)
+    }
+
+    /// What the supervisor says of its plugins and its configuration.
+    pub(crate) fn host_feed(&self) -> Arc<dyn HostFeed> {
+        Arc::clone(&self.parts.host_feed)
     }
 
     /// The events that plugins tell.
@@ -314,6 +332,7 @@ impl Agent {
             )),
         }
         problems.extend(files);
+        problems.extend(self.retention.problem());
         problems
     }
 

@@ -30,7 +30,8 @@
 //! - `notify`: events, told to people through actions
 //! - `channels`: people on chat services, through plugins
 //! - `shadow`: observations of people's work, and the ghosts that come of them
-//! - `events`: what happens in sessions, for clients that follow
+//! - `retention`: what is written of sessions before they are deleted for their age
+//! - `events`: what happens in sessions, for clients that follow; `bus`: what is emitted on the event bus
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `completions`: the service for plugins that ask models
 //! - `serve`: the service for clients; [`run`]: the process
@@ -39,6 +40,7 @@ mod agent;
 pub mod answer;
 pub mod approval;
 pub mod budget;
+mod bus;
 mod channels;
 mod completions;
 pub mod compress;
@@ -68,11 +70,13 @@ pub mod prompt;
 mod proposals;
 pub mod question;
 pub mod recall;
+mod retention;
 pub mod run;
 mod schedule;
 mod serve;
 mod shadow;
 mod stateless;
+mod stop_sequences;
 pub mod subagent;
 pub mod tokens;
 pub mod tool_result;

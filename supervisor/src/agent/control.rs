@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{
     AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, JobDecision, NeedHost, Ready,
-    Refused, ToAgent, from_agent, to_agent,
+    Refused, SessionRemoval, ToAgent, from_agent, to_agent,
 };
 use talon_proto::state::Open;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::endpoint::HostLink;
 use super::model_sockets::ModelSocketSet;
-use super::pending_client::{MAX_WAITING, PendingClient};
+use super::pending_client::{OWN_WAITING, PendingClient};
 use super::report::{AgentReport, MAX_COMPLAINTS};
 use super::trace;
 use crate::audit::{AgentClient, Audit};
@@ -42,6 +43,8 @@ pub(super) struct AgentService {
     report: Mutex<Option<AgentReport>>,
     /// Where decisions of operators are recorded.
     audit: OnceLock<Audit>,
+    /// The directory that is the agent's own.
+    home: OnceLock<PathBuf>,
 }
 
 /// The encoded settings for the agent.
@@ -72,21 +75,42 @@ pub(super) struct SessionState {
 }
 
 impl AgentService {
-    pub(super) fn new(open: Open) -> Self {
+    /// With so many clients at once.
+    pub(super) fn new(open: Open, clients: u32) -> Self {
+        let clients = usize::try_from(clients).unwrap_or(usize::MAX);
         Self {
             open,
             settings: Mutex::default(),
-            clients: BoundedQueue::new(MAX_WAITING),
+            clients: BoundedQueue::new(clients.saturating_add(OWN_WAITING)),
             host_link: HostLink::default(),
             models: ModelSocketSet::default(),
             report: Mutex::default(),
             audit: OnceLock::new(),
+            home: OnceLock::new(),
         }
     }
 
     /// Sets where decisions of operators are recorded. The first one stays.
     pub(super) fn set_audit(&self, audit: Audit) {
         let _first_stays = self.audit.set(audit);
+    }
+
+    /// Sets the directory that is the agent's own. The first one stays.
+    pub(super) fn set_home(&self, home: PathBuf) {
+        let _first_stays = self.home.set(home);
+    }
+
+    /// Records that an old session was deleted, or could not be.
+    fn record_removal(&self, removal: &SessionRemoval) {
+        let Some(audit) = self.audit.get() else { return };
+        let line = |text: &String| sanitize_report(text).into_string();
+        let mut subject = format!("{} of {}", line(&removal.session), line(&removal.sender));
+        if !removal.export_file.is_empty() {
+            subject = format!("{subject}, exported to {}", line(&removal.export_file));
+        }
+        let problem = line(&removal.problem);
+        let result = if problem.is_empty() { Ok(()) } else { Err(problem.as_str()) };
+        audit.supervisor_operation("delete_old_session", &subject, result);
     }
 
     /// Records what an operator decided about a job that a plugin proposes. Who it was is the agent's word: it had it from here.
@@ -168,6 +192,7 @@ impl AgentService {
             settings_bytes: length(bytes.len() - extensions_bytes),
             extensions_bytes: length(*extensions_bytes),
             trace_sample: talon_telemetry::trace_sample(),
+            home: self.home.get().map(|home| home.display().to_string()).unwrap_or_default(),
         };
         line.send(&message(to_agent::Kind::Configure(configure)), Some(file.as_fd())).await?;
         given.settings = settings.version;
@@ -272,6 +297,7 @@ impl ManagedService for AgentService {
             Some(from_agent::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
             Some(from_agent::Kind::Spans(spans)) => trace::export(spans),
             Some(from_agent::Kind::JobDecision(decision)) => held.service().record_decision(&decision),
+            Some(from_agent::Kind::SessionRemoval(removal)) => held.service().record_removal(&removal),
             // A newer agent may send messages that this supervisor does not know.
             None => {}
         }
@@ -300,7 +326,7 @@ mod tests {
     use super::*;
 
     fn held() -> ServiceHandle<AgentService> {
-        ServiceHandle::new(AgentService::NAME, AgentService::new(Open::default()), Events::new())
+        ServiceHandle::new(AgentService::NAME, AgentService::new(Open::default(), 64), Events::new())
     }
 
     // Promises: AGENT-61
@@ -323,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_it_says_of_itself_is_bounded_and_goes_with_its_process() {
-        let agent = AgentService::new(Open::default());
+        let agent = AgentService::new(Open::default(), 64);
         assert_eq!(agent.report(), None);
         let provider = ProviderState { name: "a\u{1b}[2J".into(), ..ProviderState::default() };
         agent.set_report(&GetStatusResponse {

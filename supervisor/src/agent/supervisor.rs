@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,10 +34,10 @@ pub struct AgentSupervisor {
 }
 
 impl AgentSupervisor {
-    /// A supervisor without a process. It gets one when it is registered as a service's link.
+    /// A supervisor without a process, for so many clients at once. It gets one when it is registered as a service's link.
     #[must_use]
-    pub fn new(open: Open, events: Events) -> Self {
-        Self { handle: ServiceHandle::new(AgentService::NAME, AgentService::new(open), events) }
+    pub fn new(open: Open, clients: u32, events: Events) -> Self {
+        Self { handle: ServiceHandle::new(AgentService::NAME, AgentService::new(open, clients), events) }
     }
 
     /// The status of the service.
@@ -60,6 +61,11 @@ impl AgentSupervisor {
     /// Sets where the decisions that operators make through it are recorded.
     pub fn set_audit(&self, audit: Audit) {
         self.handle.service().set_audit(audit);
+    }
+
+    /// Sets the directory that is the agent's own, where it may write files.
+    pub(crate) fn set_home(&self, home: PathBuf) {
+        self.handle.service().set_home(home);
     }
 
     /// Sets what plugins may ask of models, also those that run.

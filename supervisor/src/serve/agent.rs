@@ -72,7 +72,8 @@ pub(super) fn supervisor(config: &Arc<Config>, events: &Events) -> Option<AgentS
         );
         return None;
     };
-    let agent = AgentSupervisor::new(open, events.clone());
+    let agent = AgentSupervisor::new(open, config.agent.limits.connections, events.clone());
+    agent.set_home(config.state.data_dir.join(AGENT_DIR));
     agent.set_model_grants(Arc::clone(config));
     Some(agent)
 }
@@ -124,7 +125,7 @@ impl AgentRuntime {
             None => bind_named(&config.runtime_dir, SOCKET_NAME, config.host_gid(), LiveSocket::Replace)?,
         };
         grant_peers(config, SOCKET_NAME)?;
-        let clients = ClientListener::accept(&socket.listener, recognise, keeper.clone());
+        let clients = ClientListener::accept(&socket.listener, recognise, keeper.clone(), &config.agent.limits);
         self.socket = Some(socket);
         clients.map_err(AgentStartError::Accept)
     }
@@ -205,5 +206,5 @@ fn spec(config: &Config, mode: Mode, workspace: Option<PathBuf>) -> Result<Servi
     let home = Home::prepare(&config.state.data_dir, &name, AGENT_DIR, uid_range)?;
     let url = config.state.agent_url.as_ref().or(config.state.url.as_ref());
     let server = url.filter(|_| config.state.engine == Engine::Postgres).map(Secret::expose);
-    Ok(agent::service_spec(name, program, home, mode, workspace, server))
+    Ok(agent::service_spec(name, program, home, mode, workspace, server, config.agent.limits.nofile))
 }

@@ -21,7 +21,7 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The most sessions marked idle per pass; the rest follow a minute later.
 const MAX_IDLE_PER_PASS: u32 = 1000;
 
-/// How often old sessions are searched: retention is in days.
+/// How often old sessions are searched: retention is in hours and days.
 const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Deletes sessions that are older than the operator wants, for as long as it is polled.
@@ -100,6 +100,17 @@ pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl
     loop {
         let spans = from_agent::Kind::Spans(agent.tracer.next().await);
         if control.send(&FromAgent { kind: Some(spans) }, None).await.is_err() {
+            // The supervisor is gone, which the process notices elsewhere.
+            return;
+        }
+    }
+}
+
+/// Reports which old sessions were deleted to the supervisor, which records them, for as long as it is polled.
+pub(super) async fn report_removals(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
+    loop {
+        let removal = from_agent::Kind::SessionRemoval(agent.retention.next().await);
+        if control.send(&FromAgent { kind: Some(removal) }, None).await.is_err() {
             // The supervisor is gone, which the process notices elsewhere.
             return;
         }

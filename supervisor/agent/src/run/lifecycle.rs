@@ -22,10 +22,11 @@ use super::background;
 use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
+use crate::bus::relay_host;
 use crate::channels::Channels;
 use crate::completions::{ModelSocketError, ModelSockets};
 use crate::notify::{Lanes, follow_host, schedule_failed};
-use crate::proposals::watch_declarations;
+use crate::proposals::{wake_on_changes, watch_declarations};
 use crate::schedule::{ActionTarget, AskTarget, Scheduler, Targets};
 use crate::serve::{Client, ClientError, Server};
 use crate::shadow::watch_over;
@@ -85,8 +86,10 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         let notifier = Arc::clone(&agent.notifier);
         Box::new(move |job, run, reason| notifier.notify(schedule_failed(job, run, reason)))
     });
+    scheduler.emit_on(agent.bus.clone());
     let scheduler = tokio::spawn(scheduler.run(ending.clone()));
-    let lanes = Lanes::new(Arc::clone(&agent.notifier), agent.store.outbox(), agent.role_host());
+    let (outbox, role_host) = (agent.store.outbox(), agent.role_host());
+    let lanes = Lanes::new(Arc::clone(&agent.notifier), outbox, role_host, agent.bus.clone());
     let lanes = tokio::spawn(lanes.run(ending.clone()));
     let sources = [
         (agent.host_events(), agent.event_source()),
@@ -96,7 +99,13 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         tokio::spawn(follow_host(Arc::clone(&agent.notifier), events, source, ending.clone()));
     }
     let channels = tokio::spawn(Channels::new(Arc::clone(&agent), ending.clone()).run());
+    if let Err(error) = wake_on_changes(&agent.bus, &agent.proposals) {
+        tracing::warn!(%error, "proposed jobs are only looked at now and then");
+    }
     tokio::spawn(watch_declarations(Arc::clone(&agent.proposals), ending.clone()));
+    let proposals = Arc::clone(&agent.proposals);
+    let connected = move || proposals.wake();
+    tokio::spawn(relay_host(agent.bus.clone(), agent.host_feed(), connected, ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
     let mut serving =
@@ -121,7 +130,7 @@ async fn open(
     ending: &CancellationToken,
 ) -> Result<Arc<Agent>, StartError> {
     let lengths = Lengths::of(&configure);
-    let Configure { open, trace_sample, .. } = configure;
+    let Configure { open, trace_sample, home, .. } = configure;
     let open = open.ok_or_else(|| StartError::InvalidMessage("`Configure` names no database".to_owned()))?;
     let wanted = open_request::parse(open)
         .map_err(|error| StartError::InvalidMessage(format!("`Configure` has no sense: {error}")))?;
@@ -141,6 +150,7 @@ async fn open(
     let agent = Agent::new(store, &configuration, Arc::clone(connector) as _, ending.clone()).await;
     let agent = agent.map_err(StartError::Refused)?;
     agent.tracer.set_sample(trace_sample);
+    agent.retention.set_home(&home);
     Ok(agent)
 }
 
@@ -207,6 +217,7 @@ impl RunningService {
         tasks.spawn(background::send_spans(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let (agent, control) = (Arc::clone(&self.agent), Arc::clone(&self.control));
         tasks.spawn(background::report_job_decisions(agent, control));
+        tasks.spawn(background::report_removals(Arc::clone(&self.agent), Arc::clone(&self.control)));
         tasks.spawn(watch_over(Arc::clone(&self.agent)));
         tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let costs = Arc::clone(&self.agent.costs);

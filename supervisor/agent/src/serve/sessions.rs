@@ -1,5 +1,6 @@
 //! Sessions: their metadata, messages, and options that override the configuration.
 
+use talon_agent_settings::milliseconds;
 use talon_llm::route::router::Pins;
 use talon_proto::agent::{
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
@@ -238,6 +239,9 @@ impl Service {
             None => "idle",
         };
         let plan = plan_of(&session);
+        let delete_after = self.agent.setup().settings.agent.sessions.delete_after;
+        let delete_unix_ms = delete_after
+            .map_or(0, |after| unix_ms(session.updated_at).saturating_add(milliseconds(after.get())));
         let state = match session.state {
             _ if session.metadata.contains_key(CREATED) => "created",
             SessionState::Active => "active",
@@ -254,6 +258,7 @@ impl Service {
             state: state.to_owned(),
             verbose: session.metadata.contains_key(VERBOSE),
             main: session.metadata.contains_key(MAIN),
+            delete_unix_ms,
             model: session.overrides.model.unwrap_or_default(),
             thinking: session.overrides.thinking.unwrap_or_default(),
             created_unix_ms: unix_ms(session.created_at),

@@ -1,7 +1,8 @@
 //! Status and metrics of the agent.
 
 use talon_proto::agent::{
-    GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, MemoryVectors, ScheduleStatus,
+    GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, MemoryVectors,
+    RetentionStatus, ScheduleStatus,
 };
 use talon_store::VectorEngine;
 use tonic::Status;
@@ -12,6 +13,7 @@ use super::service::Service;
 use super::sessions::unix_ms;
 use crate::jobs::JobsStatus;
 use crate::recall::IndexReport;
+use crate::shadow::model_problem;
 
 impl Service {
     pub(super) async fn get_status(
@@ -48,7 +50,16 @@ impl Service {
             memory_vectors: vectors.map(memory_vectors),
             schedule: schedule_status(self.agent.jobs.status(), count(proposed.unwrap_or_default())),
             notifications: self.notification_status().await,
+            shadow: self.agent.shadow.status(model_problem(&setup.settings).unwrap_or_default()),
+            retention: self.retention_status(),
         })
+    }
+
+    /// `None` without `agent.sessions.delete_after`.
+    fn retention_status(&self) -> Option<RetentionStatus> {
+        let sessions = self.agent.setup().settings.agent.sessions;
+        let after = sessions.delete_after?;
+        Some(self.agent.retention.status(after.get().as_secs(), sessions.export))
     }
 
     pub(super) async fn get_metrics(
@@ -65,6 +76,8 @@ impl Service {
         self.agent.metrics.set_gauges(turns, approvals, followers, providers);
         let notifications = self.agent.notification_counts().await;
         self.agent.metrics.set_notifications(notifications, self.agent.notifier.dropped());
+        let shadow = self.agent.shadow.status(String::new());
+        self.agent.metrics.set_shadow(shadow.as_ref(), self.agent.shadow.dropped());
         Ok(GetMetricsResponse { families: self.agent.metrics.families() })
     }
 }

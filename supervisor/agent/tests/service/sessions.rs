@@ -5,10 +5,10 @@ use std::time::Duration;
 use talon_proto::agent::{
     AttachRequest, CancelRequest, CompactSessionRequest, CreateSessionRequest, DecideRequest,
     DeleteSessionRequest, GetCostsRequest, GetLoopRequest, GetMetricsRequest, GetSessionRequest,
-    ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest, Sampling, Session,
-    ToolList, UpdateSessionRequest,
+    GetStatusRequest, ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest,
+    Sampling, Session, ToolList, UpdateSessionRequest, from_agent,
 };
-use talon_store::{Engine, NewSession, StoreOptions, Timestamp};
+use talon_store::{Engine, Expected, NewMessage, NewSession, Role, StoreOptions, Timestamp};
 use tonic::{Code, Status};
 
 use crate::support::{Agent, Client, SETTINGS, TestDirectory, answer, ask, error, question, refused};
@@ -348,38 +348,92 @@ async fn the_model_searches_what_was_said_in_the_same_senders_other_sessions() {
     assert_eq!(answer(&mut eve, &other.id, "which ports are open?").await.1.text, "As before: 8080.");
 }
 
-// Promises: AGENT-151
+// Promises: AGENT-151, GW-224, GW-227
 #[tokio::test]
-async fn sessions_are_deleted_when_nothing_was_written_to_them_for_the_configured_days() {
+async fn old_sessions_are_written_to_files_and_deleted() {
     let place = TestDirectory::new();
-    // The agent makes the directory.
-    Agent::at(&place).await.close_control().await;
-    let store =
-        StoreOptions::new(Engine::Sqlite { path: place.path("agent/agent.db") }).open().await.unwrap();
-    let day = Duration::from_secs(24 * 60 * 60);
-    let mut ids = Vec::new();
-    for ago in [31 * day, 29 * day] {
-        let new =
-            NewSession { sender: "alice".to_owned(), channel: "cli".to_owned(), ..NewSession::default() };
-        let id = store.sessions().create(new).await.unwrap().id;
-        let mut session = store.sessions().export(id).await.unwrap();
-        store.sessions().delete(id).await.unwrap();
-        session.session.updated_at = Timestamp::now().before(ago);
-        store.sessions().import(session).await.unwrap();
-        ids.push(id.to_string());
-    }
-    store.close().await;
-    let settings = format!("{SETTINGS}  sessions: {{ retention_days: 30 }}\n");
-    let (agent, _) = Agent::with(&place, &settings).await;
+    let ids = sessions_of(&place, &[31, 29]).await;
+    // A process that was killed between the two left a file already.
+    let file = place.path("agent/exports/sessions").join(format!("{}.yaml", ids[0]));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "half").unwrap();
+    let settings = format!("{SETTINGS}  sessions: {{ delete_after: 30d }}\n");
+    let (mut agent, _) = Agent::with(&place, &settings).await;
     let mut client = agent.client("alice").await;
     while get(&mut client, &ids[0]).await.is_ok() {
         tokio::task::yield_now().await;
     }
-    assert!(get(&mut client, &ids[1]).await.is_ok());
-    // The log says it after the deletion.
-    while !agent.log().contains("retention_days") {
+    let kept = get(&mut client, &ids[1]).await.unwrap();
+    let month = Duration::from_secs(30 * 24 * 60 * 60);
+    assert_eq!(kept.delete_unix_ms - kept.updated_unix_ms, u64::try_from(month.as_millis()).unwrap());
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains(&format!("id: {}", ids[0])) && written.contains("said long ago"), "{written}");
+    let removal = loop {
+        match agent.receive().await.unwrap() {
+            from_agent::Kind::SessionRemoval(removal) => break removal,
+            from_agent::Kind::Ready(_) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((&*removal.session, &*removal.sender, &*removal.problem), (&*ids[0], "alice", ""));
+    assert_eq!(removal.export_file, format!("exports/sessions/{}.yaml", ids[0]));
+    // The log and the status say it after the deletion.
+    while !agent.log().contains("agent.sessions.delete_after") {
         tokio::task::yield_now().await;
     }
+    let status = loop {
+        let status = client.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+        let retention = status.retention.unwrap();
+        if retention.exported_files > 0 {
+            break retention;
+        }
+    };
+    assert_eq!((status.deleted, status.exported_files, &*status.problem), (1, 1, ""));
+    assert_eq!(status.export_directory, place.path("agent/exports").to_str().unwrap());
+}
+
+// Promises: GW-227
+#[tokio::test]
+async fn a_session_that_cannot_be_written_is_not_deleted_and_the_status_says_why() {
+    let place = TestDirectory::new();
+    let ids = sessions_of(&place, &[31]).await;
+    // A file where the directory should be.
+    std::fs::write(place.path("agent/exports"), "in the way").unwrap();
+    let settings = format!("{SETTINGS}  sessions: {{ delete_after: 30d }}\n");
+    let (agent, _) = Agent::with(&place, &settings).await;
+    let mut client = agent.client("alice").await;
+    let problems = loop {
+        let status = client.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+        if status.problems.iter().any(|problem| problem.contains("old sessions are not deleted")) {
+            break status.problems;
+        }
+    };
+    assert!(problems.iter().any(|problem| problem.contains("exports")), "{problems:?}");
+    assert!(get(&mut client, &ids[0]).await.is_ok());
+}
+
+/// Sessions of alice that were written to so many days ago, in the database of an agent that has ended.
+async fn sessions_of(place: &TestDirectory, days: &[u32]) -> Vec<String> {
+    // The agent makes the directory.
+    Agent::at(place).await.close_control().await;
+    let store =
+        StoreOptions::new(Engine::Sqlite { path: place.path("agent/agent.db") }).open().await.unwrap();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let mut ids = Vec::new();
+    for ago in days {
+        let new =
+            NewSession { sender: "alice".to_owned(), channel: "cli".to_owned(), ..NewSession::default() };
+        let id = store.sessions().create(new).await.unwrap().id;
+        let said = vec![NewMessage::text(Role::User, "said long ago")];
+        store.sessions().append(id, Expected::Any, said).await.unwrap();
+        let mut session = store.sessions().export(id).await.unwrap();
+        store.sessions().delete(id).await.unwrap();
+        session.session.updated_at = Timestamp::now().before(day * *ago);
+        store.sessions().import(session).await.unwrap();
+        ids.push(id.to_string());
+    }
+    store.close().await;
+    ids
 }
 
 // Promises: AGENT-173

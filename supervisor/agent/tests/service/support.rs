@@ -178,6 +178,7 @@ impl Agent {
             open: Some(place.open()),
             settings_bytes: settings.len() as u64,
             extensions_bytes: extensions.len() as u64,
+            home: home_of(&place.open()),
             ..Configure::default()
         };
         self.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
@@ -200,8 +201,8 @@ impl Agent {
     pub(crate) async fn send_configuration(&self, open: Open, bytes: &[u8]) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        let configure =
-            Configure { open: Some(open), settings_bytes: bytes.len() as u64, ..Configure::default() };
+        let (home, settings_bytes) = (home_of(&open), bytes.len() as u64);
+        let configure = Configure { open: Some(open), settings_bytes, home, ..Configure::default() };
         self.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
     }
 
@@ -324,6 +325,16 @@ async fn listen(
             Some(other) => drop(messages.send(other)),
             None => {}
         }
+    }
+}
+
+/// The directory of a database's file.
+fn home_of(open: &Open) -> String {
+    match &open.engine {
+        Some(open::Engine::Sqlite(sqlite)) => {
+            std::path::Path::new(&sqlite.path).parent().unwrap().to_str().unwrap().to_owned()
+        }
+        _ => String::new(),
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`exit`] | the exit of the process, as the supervisor sees it |
 //! | [`inherited`] | descriptors that came with a control message, checked before they are served |
 //! | `open_request` | with the feature `store`: the request to open a store, and why it was refused |
+//! | `session_file`, `yaml` | with the feature `store`: a session as a file that `talon import` reads |
 
 pub mod exit;
 pub mod inherited;
@@ -19,7 +20,11 @@ pub mod log;
 #[cfg(feature = "store")]
 pub mod open_request;
 pub mod program;
+#[cfg(feature = "store")]
+pub mod session_file;
 pub mod signals;
+#[cfg(feature = "store")]
+pub mod yaml;
 
 mod error_text;
 mod json_format;

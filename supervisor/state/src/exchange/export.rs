@@ -1,5 +1,7 @@
 //! Exports a store: files, in chunks, as fast as the client reads.
 
+use talon_child::session_file;
+use talon_child::yaml::YamlWriter;
 use talon_proto::state::{
     ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::Kind,
 };
@@ -8,12 +10,8 @@ use talon_store::{
 };
 use tokio::sync::mpsc;
 
-use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
-use super::{
-    approval_rules, layout, media, memories, messages, notifications, occurrences, proposals, sessions,
-    shadow, source,
-};
+use super::{approval_rules, layout, media, memories, notifications, occurrences, proposals, shadow, source};
 
 /// Why an export ended before it was done.
 #[derive(Debug, thiserror::Error)]
@@ -242,7 +240,7 @@ async fn session_media(store: &dyn KeyValues, out: &mut ExportSink) -> Result<()
                 if let Some((_, file)) = open.take() {
                     file.end(out).await?;
                 }
-                open = Some((session, ExportedFile::new(layout::media_path(session))));
+                open = Some((session, ExportedFile::new(session_file::media_path(session))));
             }
             if let Some((_, file)) = &mut open {
                 file.yaml.bytes(piece, &entry.value);
@@ -282,8 +280,8 @@ async fn conversation(
     session: &Session,
     out: &mut ExportSink,
 ) -> Result<(), ExportError> {
-    let mut file = ExportedFile::new(layout::session_path(session.id));
-    sessions::write_head(&mut file.yaml, session);
+    let mut file = ExportedFile::new(session_file::session_path(session.id));
+    session_file::write_head(&mut file.yaml, session);
     file.yaml.key("messages");
     let mut any = false;
     let mut after = None;
@@ -298,7 +296,7 @@ async fn conversation(
             let Some(message) = message_as_of(session, message) else { continue };
             file.yaml.raw(if any { "" } else { "\n" });
             any = true;
-            messages::write(&mut file.yaml, &message);
+            session_file::write_message(&mut file.yaml, &message);
             file.send_full_chunks(out).await?;
         }
         after = page.next;

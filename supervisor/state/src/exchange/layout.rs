@@ -122,16 +122,6 @@ fn plugin_id(id: &str) -> Result<PluginId, InvalidError> {
     PluginId::new(id).or_else(|error| PluginId::new(&id.replace('_', "-")).map_err(|_| error))
 }
 
-/// The path of a session's file.
-pub(super) fn session_path(id: SessionId) -> String {
-    format!("sessions/{id}.yaml")
-}
-
-/// The path of the images and files of a session.
-pub(super) fn media_path(id: SessionId) -> String {
-    format!("media/{id}.yaml")
-}
-
 /// The path of a plugin's file.
 pub(super) fn plugin_path(id: &PluginId) -> String {
     format!("plugins/{id}/state.yaml")

@@ -37,7 +37,3 @@ pub(super) const EXCERPT_CHARS: usize = 120;
 pub(super) const PATH_EXCERPT_CHARS: usize = 300;
 /// How many kinds of omitted fields a file's report distinguishes; further ones are counted together.
 pub(super) const MAX_OMITTED: usize = 32;
-/// A longer key is written with `? `: YAML readers search for the colon in the first 1,024 characters only.
-pub(super) const MAX_SIMPLE_KEY: usize = 1000;
-/// The length of the lines of base64.
-pub(super) const BASE64_LINE: usize = 76;

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
+use talon_child::yaml::YamlWriter;
 use talon_store::limits::{MAX_MEMORY_BYTES, MAX_TAGS};
 use talon_store::{MemoryId, StoredMemory, Timestamp, WORKFLOW_TAG, Workflow};
 
-use super::emit::YamlWriter;
 use super::excerpt::excerpt;
 use super::fields::{checked, text};
 use super::ids;

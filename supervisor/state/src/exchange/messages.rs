@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use talon_store::limits::{MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES};
 use talon_store::{Message, Role, Timestamp};
 
-use super::emit::YamlWriter;
 use super::excerpt::excerpt;
 use super::fields::text;
 use super::node::{Mark, Node, Problem};
@@ -14,33 +13,6 @@ use super::scalar;
 /// A field of which only the number of values is reported: pictures and the like, which the store does not
 /// hold.
 pub(super) const FILES: &str = "files";
-
-/// Writes a message as the next item of a list.
-pub(super) fn write(yaml: &mut YamlWriter, message: &Message) {
-    yaml.item(|yaml| {
-        yaml.bare("sequence", message.sequence);
-        yaml.bare("role", word(message.role));
-        yaml.text("content", &message.content);
-        // Null is read as absent, so it is not written.
-        let said = |value: &&Value| !value.is_null();
-        if let Some(calls) = message.tool_calls.as_ref().filter(said) {
-            yaml.json("tool_calls", calls);
-        }
-        if let Some(results) = message.tool_results.as_ref().filter(said) {
-            yaml.json("tool_results", results);
-        }
-        yaml.bare("at", message.at);
-        if let Some(last) = message.summarizes {
-            yaml.bare("summarizes", last);
-        }
-        if let Some(summary) = message.replaced_by {
-            yaml.bare("replaced_by", summary);
-        }
-        if let Some(key) = &message.key {
-            yaml.text("key", key);
-        }
-    });
-}
 
 /// A message as in a file: number and time may be missing.
 #[derive(Debug, Default)]
@@ -151,15 +123,6 @@ fn role((text, at): (String, Mark)) -> Result<Role, Problem> {
             let reason = format!("the role must be system, user, assistant or tool, not {}", excerpt(&text));
             Err(Problem { at, reason })
         }
-    }
-}
-
-fn word(role: Role) -> &'static str {
-    match role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
     }
 }
 

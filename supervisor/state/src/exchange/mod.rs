@@ -49,7 +49,6 @@
 //! The counts of a report are records and omitted fields, so there are as many refusals as `refused` says.
 
 mod approval_rules;
-mod emit;
 mod entries;
 mod excerpt;
 mod export;

@@ -2,9 +2,9 @@
 //! delivered yet is given up in another store, where a person may have it tried again: nobody is told twice
 //! because of a copy.
 
+use talon_child::yaml::YamlWriter;
 use talon_store::{Notification, NotificationState, Timestamp};
 
-use super::emit::YamlWriter;
 use super::entries::{self, SeenKeys};
 use super::node::{Node, Problem};
 

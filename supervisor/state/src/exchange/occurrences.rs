@@ -1,9 +1,9 @@
 //! Finished occurrences of jobs as YAML: a map of `JOB PLANNED-TIME` and of what the agent stores of each, as
 //! JSON. In another store they keep these times from running again.
 
+use talon_child::yaml::YamlWriter;
 use talon_store::{Occurrence, OccurrenceState, Timestamp};
 
-use super::emit::YamlWriter;
 use super::entries::{self, SeenKeys};
 use super::node::{Node, Problem};
 

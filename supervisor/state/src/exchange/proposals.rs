@@ -1,9 +1,9 @@
 //! The operator's decisions about jobs that plugins propose, as YAML: a map of `JOB DIGEST` and of what the agent stores of each, as
 //! JSON. What is undecided follows from the plugins.
 
+use talon_child::yaml::YamlWriter;
 use talon_store::{JobProposal, ProposalState};
 
-use super::emit::YamlWriter;
 use super::entries::{self, SeenKeys};
 use super::node::{Node, Problem};
 

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use talon_store::limits::{MAX_METADATA_ENTRIES, MAX_METADATA_VALUE_BYTES, MAX_NAME_BYTES};
 use talon_store::{ExportedSession, Message, Overrides, Session, SessionId, SessionState, Timestamp};
 
-use super::emit::YamlWriter;
 use super::excerpt::excerpt;
 use super::fields::{checked, text};
 use super::ids;
@@ -21,33 +20,6 @@ pub(super) const UNKNOWN_NAME: &str = "import";
 const VERBOSE: &str = "high";
 /// The metadata key for the id of a foreign session.
 pub(super) const IMPORTED_ID: &str = "imported_id";
-
-/// Writes everything but the messages.
-pub(super) fn write_head(yaml: &mut YamlWriter, session: &Session) {
-    yaml.bare("id", session.id);
-    yaml.text("sender", &session.sender);
-    yaml.text("channel", &session.channel);
-    yaml.bare("state", if session.state == SessionState::Idle { "idle" } else { "active" });
-    if let Some(model) = &session.active_model {
-        yaml.text("active_model", model);
-    }
-    if !session.overrides.is_empty() {
-        let Overrides { model, thinking, verbosity } = &session.overrides;
-        yaml.map("overrides", |yaml| {
-            for (key, value) in [("model", model), ("thinking", thinking), ("verbosity", verbosity)] {
-                if let Some(value) = value {
-                    yaml.text(key, value);
-                }
-            }
-        });
-    }
-    if !session.metadata.is_empty() {
-        yaml.map("metadata", |yaml| session.metadata.iter().for_each(|(key, value)| yaml.text(key, value)));
-    }
-    yaml.bare("created_at", session.created_at);
-    yaml.bare("updated_at", session.updated_at);
-    yaml.bare("next_sequence", session.next_sequence);
-}
 
 /// A session that is being read, field by field and message by message.
 #[derive(Debug, Default)]

@@ -63,6 +63,8 @@ impl ListArgs {
             Column::prose("TITLE", 1),
         ]);
         let listed = sessions.len() as u64;
+        let deletions = sessions.iter().map(|session| session.delete_unix_ms).filter(|at| *at > 0);
+        let next_deletion = deletions.min();
         for session in sessions {
             table.row(vec![
                 session.id.into(),
@@ -77,6 +79,12 @@ impl ListArgs {
         }
         table.fit(out.columns());
         out.table(&table);
+        if let Some(at) = next_deletion {
+            out.err_line(sanitized!(
+                "without another message the oldest of these is deleted at {} (agent.sessions.delete_after)",
+                timestamp(at)
+            ));
+        }
         if more {
             out.err_line(sanitized!(
                 "{}, and there are more: --limit shows them",

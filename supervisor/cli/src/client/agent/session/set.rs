@@ -24,7 +24,7 @@ pub(crate) struct SetArgs {
     /// The session's id.
     #[arg(value_name = "ID")]
     id: String,
-    /// First take back model, thinking, sampling, verbosity, tools and --local-only; metadata stays.
+    /// First take back model, thinking, sampling, verbosity, --verbose, tools and --local-only; metadata stays.
     #[arg(long)]
     reset: bool,
     #[command(flatten)]
@@ -75,6 +75,7 @@ fn with_defaults(change: UpdateSessionRequest) -> UpdateSessionRequest {
         local_only: change.local_only.or(Some(false)),
         sampling: change.sampling.or_else(|| Some(Sampling::default())),
         verbosity: change.verbosity.or_else(|| Some(String::new())),
+        verbose: change.verbose.or(Some(false)),
         ..change
     }
 }
@@ -91,6 +92,7 @@ mod tests {
         let all = with_defaults(named);
         assert_eq!((all.model.as_deref(), all.thinking.as_deref()), (Some("haiku"), Some("")));
         assert_eq!((all.local_only, all.sampling), (Some(false), Some(Sampling::default())));
+        assert_eq!(all.verbose, Some(false));
         assert!(all.metadata.is_empty());
     }
 }

@@ -120,9 +120,13 @@ pub(in crate::client::agent) fn print_facts(session: &Session, out: &mut Output)
     row("thinking", session.thinking.clone());
     row("answers", sampling_text(session.sampling.as_ref()).join(", "));
     row("verbosity", session.verbosity.clone());
+    row("verbose", if session.verbose { "on" } else { "" }.to_owned());
     row("tools", session.tools.join(", "));
     row("created", timestamp(session.created_unix_ms).into_string());
     row("updated", timestamp(session.updated_unix_ms).into_string());
+    if session.delete_unix_ms > 0 {
+        row("deleted at", timestamp(session.delete_unix_ms).into_string());
+    }
     row("messages", count(session.messages));
     row("cost", usd(session.cost_pico_usd));
     let metadata: Vec<String> =

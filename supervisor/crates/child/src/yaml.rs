@@ -11,11 +11,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::limits::{BASE64_LINE, MAX_SIMPLE_KEY};
+/// A longer key is written with `? `: YAML readers search for the colon in the first 1,024 characters only.
+const MAX_SIMPLE_KEY: usize = 1000;
+/// The length of the lines of base64.
+const BASE64_LINE: usize = 76;
 
 /// A growing YAML text.
 #[derive(Debug, Default)]
-pub(super) struct YamlWriter {
+pub struct YamlWriter {
     out: String,
     indent: usize,
     /// The next line begins an item of a list.
@@ -24,12 +27,13 @@ pub(super) struct YamlWriter {
 
 impl YamlWriter {
     /// Returns what was written since the last call.
-    pub(super) fn take(&mut self) -> String {
+    #[must_use]
+    pub fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 
     /// A key whose value is the lines that `inner` writes.
-    pub(super) fn map(&mut self, key: &str, inner: impl FnOnce(&mut Self)) {
+    pub fn map(&mut self, key: &str, inner: impl FnOnce(&mut Self)) {
         self.key(key);
         self.out.push('\n');
         self.indent += 2;
@@ -38,7 +42,7 @@ impl YamlWriter {
     }
 
     /// An item of a list, whose keys `inner` writes: at least one.
-    pub(super) fn item(&mut self, inner: impl FnOnce(&mut Self)) {
+    pub fn item(&mut self, inner: impl FnOnce(&mut Self)) {
         self.indent += 2;
         self.dash = true;
         inner(self);
@@ -46,26 +50,26 @@ impl YamlWriter {
     }
 
     /// An item of a list below the key that was just written.
-    pub(super) fn nested_item(&mut self, inner: impl FnOnce(&mut Self)) {
+    pub fn nested_item(&mut self, inner: impl FnOnce(&mut Self)) {
         self.indent += 2;
         self.item(inner);
         self.indent -= 2;
     }
 
     /// A key and a text.
-    pub(super) fn text(&mut self, key: &str, text: &str) {
+    pub fn text(&mut self, key: &str, text: &str) {
         self.key(key);
         self.scalar(text);
     }
 
     /// A key and a value without quotes: a number, a time, an id.
-    pub(super) fn bare(&mut self, key: &str, value: impl std::fmt::Display) {
+    pub fn bare(&mut self, key: &str, value: impl std::fmt::Display) {
         self.key(key);
         self.write(format_args!(" {value}\n"));
     }
 
     /// A key and bytes: as text, if they are text.
-    pub(super) fn bytes(&mut self, key: &str, bytes: &[u8]) {
+    pub fn bytes(&mut self, key: &str, bytes: &[u8]) {
         if let Ok(text) = std::str::from_utf8(bytes) {
             return self.text(key, text);
         }
@@ -83,13 +87,13 @@ impl YamlWriter {
     }
 
     /// A key and any JSON value.
-    pub(super) fn json(&mut self, key: &str, value: &Value) {
+    pub fn json(&mut self, key: &str, value: &Value) {
         self.key(key);
         self.value(value);
     }
 
     /// A key without its value.
-    pub(super) fn key(&mut self, key: &str) {
+    pub fn key(&mut self, key: &str) {
         self.line();
         let written = if is_plain(key) { key.to_owned() } else { quote(key) };
         if written.chars().count() > MAX_SIMPLE_KEY {
@@ -102,7 +106,7 @@ impl YamlWriter {
     }
 
     /// Ends a line that has only a key.
-    pub(super) fn raw(&mut self, rest: &str) {
+    pub fn raw(&mut self, rest: &str) {
         self.out.push_str(rest);
     }
 
