@@ -88,6 +88,12 @@ impl SourceEvent {
         &self.0.summary
     }
 
+    /// More about it.
+    #[must_use]
+    pub fn details_text(&self) -> &str {
+        &self.0.details
+    }
+
     /// The value of a field.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {

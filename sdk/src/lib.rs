@@ -45,6 +45,7 @@
 //! | run at planned times | [`macro@scheduled_task`], [`ScheduledRun`], [`ProposedJob`] |
 //! | say whose a credential is | [`macro@auth_provider`], [`Authentication`] |
 //! | answer HTTP requests | [`macro@api_route`], [`ApiResponse`] |
+//! | bring people's messages to the agent | [`macro@channel`], [`mod@channel`] |
 //! | keep the plugins' state | [`macro@storage_backend`], [`StorageCommand`], [`StorageReply`] |
 //! | offer tools that are known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
@@ -82,6 +83,7 @@
 mod api;
 mod args;
 mod auth;
+pub mod channel;
 mod context;
 mod dispatch;
 mod error;
@@ -129,8 +131,8 @@ pub use state::{State, StateError, StateResource, Swap};
 pub use storage::{StorageBytes, StorageCommand, StorageItem, StorageReply, StorageRequest};
 pub use talon_arguments::Arguments;
 pub use talon_sdk_macros::{
-    api_route, args, auth_provider, filter, notification_sink, request_hook, response_hook, scheduled_task,
-    storage_backend, tool,
+    api_route, args, auth_provider, channel, filter, notification_sink, request_hook, response_hook,
+    scheduled_task, storage_backend, tool,
 };
 pub use tool::Tool;
 

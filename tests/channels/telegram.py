@@ -5,10 +5,12 @@ higher offset, lets one poll wait at a time (409), refuses wrong tokens (401), e
 
   POST /control/update {...}    adds an update; its `update_id` is chosen here
   POST /control/fail [CODE, PARAMETERS, DESCRIPTION]    has the next sendMessage fail
+  POST /control/file {"id", "path", "data", "size"}    adds a file, as base64; `size` in place of its own
   GET  /control/calls           all calls but polls, as [method, arguments]
   GET  /control/polls           how many polls there were, the last offset, and how many updates wait
 """
 
+import base64
 import http.server
 import json
 import sys
@@ -19,7 +21,7 @@ TOKEN = sys.argv[1]
 BOT = {"id": int(TOKEN.split(":")[0]), "is_bot": True, "first_name": "Talon", "username": "TalonTestBot"}
 
 lock = threading.Condition()
-updates, calls, failures = [], [], []
+updates, calls, failures, files = [], [], [], {}
 state = {"update": 900, "message": 1, "poll": 0, "polls": 0, "offset": 0}
 
 
@@ -72,7 +74,27 @@ def send_message(arguments):
         return {"message_id": state["message"], "date": int(time.time()), "chat": {"id": arguments["chat_id"]}, "text": text, "from": BOT}
 
 
+def get_file(arguments):
+    """https://core.telegram.org/bots/api#getfile: bots can download files of up to 20 MB."""
+    with lock:
+        file = files.get(arguments["file_id"])
+    if file is None:
+        raise Refusal(400, "Bad Request: invalid file_id")
+    size = file.get("size", len(file["bytes"]))
+    if size > 20_000_000:
+        raise Refusal(400, "Bad Request: file is too big")
+    return {"file_id": arguments["file_id"], "file_unique_id": "u", "file_size": size, "file_path": file["path"]}
+
+
+def send_chat_action(arguments):
+    if arguments["action"] != "typing":
+        raise Refusal(400, "Bad Request: wrong parameter action in request")
+    return True
+
+
 METHODS = {
+    "getFile": get_file,
+    "sendChatAction": send_chat_action,
     "getMe": get_me,
     "getUpdates": get_updates,
     "sendMessage": send_message,
@@ -84,6 +106,11 @@ class Api(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        # https://api.telegram.org/file/bot<token>/<file_path>
+        if self.path.startswith(f"/file/bot{TOKEN}/"):
+            with lock:
+                found = [file["bytes"] for file in files.values() if self.path.endswith("/" + file["path"])]
+            return self.send(200, "application/octet-stream", found[0]) if found else self.fail(404, "Not Found")
         with lock:
             polls = {"polls": state["polls"], "offset": state["offset"], "waiting": len(updates)}
             self.answer(200, calls if self.path == "/control/calls" else polls)
@@ -96,6 +123,10 @@ class Api(http.server.BaseHTTPRequestHandler):
                 state["update"] += 1
                 updates.append({"update_id": state["update"], **arguments})
                 lock.notify_all()
+            return self.answer(200, {})
+        if self.path == "/control/file":
+            with lock:
+                files[arguments["id"]] = {**arguments, "bytes": base64.b64decode(arguments["data"])}
             return self.answer(200, {})
         if self.path == "/control/fail":
             with lock:
@@ -123,10 +154,12 @@ class Api(http.server.BaseHTTPRequestHandler):
         return self.answer(code, answer)
 
     def answer(self, status, value):
-        body = json.dumps(value).encode()
+        return self.send(status, "application/json", json.dumps(value).encode())
+
+    def send(self, status, kind, body):
         try:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

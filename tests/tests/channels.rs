@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use talon_tests::ask::with_agent;
 use talon_tests::http::send_tcp;
 use talon_tests::provider::{Provider, ScriptedReply};
@@ -71,6 +74,19 @@ impl BotApi {
         let calls = self.ask("GET", "/control/calls", &Value::Null).await;
         let calls = calls.as_array().expect("a list").iter();
         calls.filter(|call| call[0] == "sendMessage").map(|call| call[1].clone()).collect()
+    }
+
+    /// How often a method was called.
+    async fn count(&self, method: &str) -> usize {
+        let calls = self.ask("GET", "/control/calls", &Value::Null).await;
+        calls.as_array().expect("a list").iter().filter(|call| call[0] == method).count()
+    }
+
+    /// A file that bots can have.
+    async fn file(&self, id: &str, path: &str, data: &[u8], more: Value) {
+        let mut file = json!({"id": id, "path": path, "data": STANDARD.encode(data)});
+        file.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        self.ask("POST", "/control/file", &file).await;
     }
 
     async fn until_sent(&self, supervisor: &Supervisor, count: usize) -> Vec<Value> {
@@ -205,6 +221,102 @@ async fn a_group_has_one_session_and_its_members_rights() {
     let audit = supervisor.cli(&["audit", "show", "--output", "json"]).await;
     let audit = String::from_utf8_lossy(&audit.stdout).into_owned();
     assert_eq!(audit.matches("\"liar\"").count(), 1, "{audit}");
+    supervisor.stop().await;
+}
+
+/// One pixel, as any program writes it.
+const PNG_BASE64: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==";
+
+// Promises: GW-228, GW-229, GW-231, GW-232, GW-233
+#[tokio::test(flavor = "multi_thread")]
+async fn photos_and_documents_reach_the_model_and_what_cannot_is_said() {
+    let api = BotApi::start();
+    let read =
+        |id: &str| ScriptedReply::ToolCalls(vec![("talon__read_attachment".to_owned(), json!({"id": id}))]);
+    // More than one piece of a file.
+    let words = "the words of a report. ".repeat(30_000);
+    let digest = hex::encode(Sha256::digest(&words));
+    let id = format!("file-{}", &digest[..12]);
+    let provider =
+        Provider::start([says("One pixel."), read(&id), says("A report."), says("It is too large.")]).await;
+    let builder = Builder::new()
+        .plugin("telegram", &program("telegram"), &[], &plugin(&api))
+        .config(&format!(
+            "extensions:\n  channels:\n    - {{ action: telegram.channel, name: telegram, senders: ['{ADA}'] }}\n\
+             agent: {{ enabled: true }}\nmodels:\n  providers: {{ local: {{ kind: openai, base_url: \"{}\" }} }}\n  catalog:\n    \
+             local/test: {{ tier: mid, context_window: 128000, tools: true, vision: true, free: true }}\n",
+            provider.url()
+        ));
+    let supervisor = builder.start().await;
+    let pixel = STANDARD.decode(PNG_BASE64).expect("base64");
+    api.file("p1", "photos/file_0.png", &pixel, json!({})).await;
+    let photo =
+        json!([{"file_id": "p1", "file_unique_id": "u", "width": 1, "height": 1, "file_size": pixel.len()}]);
+    let message = |more: Value| {
+        let mut message = json!({"text": null});
+        message.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        message
+    };
+    api.write(ADA, ADA, "", message(json!({"caption": "What is in it?", "photo": photo}))).await;
+    let sent = api.until_sent(&supervisor, 1).await;
+    assert_eq!(sent[0]["text"], "One pixel.");
+    let question = &provider.bodies()[0];
+    assert!(question.contains(PNG_BASE64) && question.contains("What is in it?"), "{question}");
+    assert!(api.count("sendChatAction").await >= 1, "it is shown that an answer is written");
+    // A file of text, which the model reads.
+    api.file("d1", "documents/file_1.txt", words.as_bytes(), json!({})).await;
+    let document = json!({"file_id": "d1", "file_name": "report.txt", "file_size": words.len()});
+    api.write(ADA, ADA, "", message(json!({"document": document}))).await;
+    let sent = api.until_sent(&supervisor, 2).await;
+    assert_eq!(sent[1]["text"], "A report.");
+    let bodies = provider.bodies();
+    assert!(bodies[1].contains("report.txt") && bodies[1].contains(&id), "{}", bodies[1]);
+    assert!(bodies[2].contains("the words of a report"), "the model has read it: {}", bodies[2]);
+    assert_eq!(api.count("getFile").await, 2, "a file is downloaded once, whatever its pieces");
+    // One that Telegram gives to no bot.
+    api.file("d2", "documents/file_2.zip", b"PK", json!({"size": 30_000_000})).await;
+    api.write(
+        ADA,
+        ADA,
+        "",
+        message(json!({"caption": "And this?", "document": {"file_id": "d2", "file_name": "all.zip"}})),
+    )
+    .await;
+    let sent = api.until_sent(&supervisor, 4).await;
+    let mut texts: Vec<_> = sent[2..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+    texts.sort_unstable();
+    assert_eq!(texts[0], "It is too large.");
+    assert!(texts[1].contains("Not passed on") && texts[1].contains("file is too big"), "{texts:?}");
+    assert!(provider.bodies()[3].contains("A file was not passed on: all.zip"), "{}", provider.bodies()[3]);
+    // What is no text and no file is answered by nobody but the channel.
+    api.write(ADA, ADA, "", message(json!({"sticker": {"file_id": "s", "file_unique_id": "u"}}))).await;
+    let sent = api.until_sent(&supervisor, 5).await;
+    assert_eq!(sent[4]["text"], "This channel does not pass on stickers. Send a text, a photo or a file.");
+    assert_eq!(provider.bodies().len(), 4);
+    supervisor.stop().await;
+}
+
+// Promises: GW-230
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verbose_session_shows_its_calls_in_their_order_before_the_answer() {
+    let api = BotApi::start();
+    let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
+    let provider = Provider::start([says("Hi."), call(), says("It said hello.")]).await;
+    let confirm = "  confirm: { default: never }";
+    let supervisor = setting(Builder::new(), &api, &provider, confirm).start().await;
+    api.write(ADA, ADA, "hi", json!({})).await;
+    api.until_sent(&supervisor, 1).await;
+    let listed = supervisor.cli(&["session", "list", "--all", "--output", "json"]).await;
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let session = listed["sessions"][0]["id"].as_str().expect("an id");
+    let set = supervisor.cli(&["session", "set", session, "--verbose", "on"]).await;
+    assert!(set.status.success(), "{set:?}");
+    api.write(ADA, ADA, "Ask it", json!({})).await;
+    let sent = api.until_sent(&supervisor, 4).await;
+    let texts: Vec<_> = sent[1..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+    assert_eq!((texts[0], texts[2]), ("🔧 liar.echo\ntext: hello", "It said hello."));
+    assert!(texts[1].starts_with("✅ liar.echo (") && texts[1].ends_with("hello"), "{texts:?}");
     supervisor.stop().await;
 }
 

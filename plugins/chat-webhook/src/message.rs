@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use talon_sdk::SourceEvent;
-use talon_sink::channel::{BUTTON_TOPIC, MAX_TEXT_BYTES, MESSAGE_TOPIC};
+use talon_sdk::channel::{BUTTON_TOPIC, MAX_TEXT_BYTES, MESSAGE_TOPIC};
 
 /// The longest id, name or address: what a field of an event has.
 const MAX_FIELD_BYTES: usize = 512;

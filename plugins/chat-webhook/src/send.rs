@@ -6,9 +6,9 @@ use http::header::{CONTENT_TYPE, HOST, HeaderName, USER_AGENT};
 use http::{Method, Request};
 use http_body_util::Full;
 use serde_json::json;
-use talon_sdk::{Context, EventSource, Output, ToolError, tracing};
+use talon_sdk::channel::{ChannelOp, ChannelReply, ChannelRequest};
+use talon_sdk::{Context, EventSource, ToolError, tracing};
 use talon_sink::answer::{self, MAX_REASON_BYTES};
-use talon_sink::channel::{ChannelOp, ChannelRequest};
 use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::one_line;
 use talon_sink::request::request;
@@ -119,12 +119,13 @@ fn post(
 }
 
 /// Posts a text to the other program.
-#[talon_sdk::tool(role(channel))]
-pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<Output, ToolError> {
+#[talon_sdk::channel]
+pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<ChannelReply, ToolError> {
     let shared = cx.shared::<ChatWebhook>()?;
-    match asked.op {
-        // It listens at the gateway's route.
-        ChannelOp::Open => Delivery::Delivered(None).output(),
-        ChannelOp::Send => shared.send(&asked, &cx).await.output(),
-    }
+    Ok(match asked.op {
+        // It listens at the gateway's route, and shows nothing but answers.
+        ChannelOp::Open | ChannelOp::Typing => ChannelReply::delivered(),
+        ChannelOp::Send => shared.send(&asked, &cx).await.channel_reply(),
+        ChannelOp::Fetch => ChannelReply::refused("this channel passes no files on"),
+    })
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use talon_sdk::channel::ChannelReply;
 use talon_sdk::{Output, ToolError};
 
 use crate::peer_text::one_line;
@@ -32,6 +33,16 @@ impl Delivery {
     #[must_use]
     pub fn refused(reason: impl AsRef<str>) -> Self {
         Self::Refused(one_line(reason.as_ref()))
+    }
+
+    /// The same as the answer of a channel.
+    pub fn channel_reply(&self) -> ChannelReply {
+        match self {
+            Self::Delivered(_) => ChannelReply::delivered(),
+            Self::Retry(reason, None) => ChannelReply::retry(reason),
+            Self::Retry(reason, Some(after)) => ChannelReply::retry(reason).after(*after),
+            Self::Refused(reason) => ChannelReply::refused(reason),
+        }
     }
 
     /// The answer of the action.

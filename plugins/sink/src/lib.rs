@@ -8,13 +8,11 @@
 //! | `proxy` | the proxy's side of that |
 //! | [`target`], [`request`], [`answer`] | a URL; one HTTP request; what its answer means for a delivery |
 //! | [`signature`] | the signature of a body, and whether one is genuine |
-//! | [`channel`] | what the action of a channel is asked, and what it answers |
 //! | [`trust`] | which certificates this machine trusts; TLS |
 //! | [`text`] | a notification as text, in a given markup, within a limit |
 //! | [`peer_text`] | what a server said, in a line that can be shown |
 
 pub mod answer;
-pub mod channel;
 pub mod connection;
 pub mod delivery;
 mod endpoint;

@@ -4,14 +4,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use talon_sdk::{Context, EventSource, Output, SourceEvent, ToolError, tracing};
-use talon_sink::channel::{CLOSED_TOPIC, ChannelButton, ChannelOp, ChannelRequest, output};
+use talon_sdk::channel::{
+    CLOSED_TOPIC, ChannelButton, ChannelFeature, ChannelOp, ChannelReply, ChannelRequest,
+};
+use talon_sdk::{Context, EventSource, SourceEvent, ToolError, tracing};
 use talon_sink::delivery::Delivery;
 use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::{Api, ApiError, is_token};
+use crate::files::HeldFiles;
 use crate::piece::{MAX_UNITS, next_message};
 use crate::poll::poll;
 use crate::settings::Settings;
@@ -31,6 +34,7 @@ pub(crate) struct Telegram {
     events: EventSource,
     /// The token with which it listens, and what listens.
     listener: Mutex<Option<(String, AbortOnDropHandle<()>)>>,
+    files: HeldFiles,
 }
 
 impl Telegram {
@@ -56,6 +60,7 @@ impl Telegram {
             trust: trust.ok(),
             events,
             listener: Mutex::default(),
+            files: HeldFiles::default(),
         })
     }
 
@@ -114,13 +119,29 @@ impl Telegram {
             tracing::warn!("a group has the id {chat} now: name it in `groups` of the channel");
             sent = api.call("sendMessage", &message(chat, topic, text, buttons), Duration::ZERO).await;
         }
-        let delivery = match sent {
-            Ok(_) => Delivery::Delivered(None),
-            Err(ApiError::Later { reason, after }) => Delivery::Retry(reason, after),
-            Err(error @ (ApiError::Token(_) | ApiError::Conflict(_))) => Delivery::retry(error.to_string()),
-            Err(error @ (ApiError::Refused(_) | ApiError::Moved(_))) => Delivery::refused(error.to_string()),
+        (delivery(sent), end)
+    }
+
+    /// Shows that an answer is being written, for 5 s.
+    async fn show_typing(&self, api: &Api, asked: &ChannelRequest) -> Delivery {
+        let Some((chat, topic)) = address(&asked.conversation) else {
+            return Delivery::refused("the conversation is none of Telegram's");
         };
-        (delivery, end)
+        let mut arguments = json!({"chat_id": chat, "action": "typing"});
+        if let Some(topic) = topic {
+            arguments["message_thread_id"] = json!(topic);
+        }
+        delivery(api.call("sendChatAction", &arguments, Duration::ZERO).await)
+    }
+}
+
+/// What became of a request.
+fn delivery(answered: Result<Value, ApiError>) -> Delivery {
+    match answered {
+        Ok(_) => Delivery::Delivered(None),
+        Err(ApiError::Later { reason, after }) => Delivery::Retry(reason, after),
+        Err(error @ (ApiError::Token(_) | ApiError::Conflict(_))) => Delivery::retry(error.to_string()),
+        Err(error @ (ApiError::Refused(_) | ApiError::Moved(_))) => Delivery::refused(error.to_string()),
     }
 }
 
@@ -148,21 +169,25 @@ fn message(chat: i64, topic: Option<i64>, text: &str, buttons: &[ChannelButton])
     message
 }
 
-/// Opens the channel, or sends a text to a chat.
-#[talon_sdk::tool(role(channel))]
-pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<Output, ToolError> {
+/// Opens the channel, sends a text to a chat, shows that one is written, or gives a file.
+#[talon_sdk::channel]
+pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<ChannelReply, ToolError> {
     let telegram = cx.shared::<Telegram>()?;
     let api = match telegram.api(&cx) {
         Ok(api) => api,
-        Err(delivery) => return delivery.output(),
+        Err(delivery) => return Ok(delivery.channel_reply()),
     };
-    match asked.op {
-        ChannelOp::Open => telegram.open(api, &cx).await?.output(),
-        ChannelOp::Send => {
-            let (delivery, sent) = telegram.send(&api, &asked).await;
-            output(&delivery, &asked.text, sent)
+    Ok(match asked.op {
+        ChannelOp::Open => {
+            telegram.open(api, &cx).await?.channel_reply().supporting([ChannelFeature::Typing])
         }
-    }
+        ChannelOp::Send => match telegram.send(&api, &asked).await {
+            (Delivery::Delivered(_), sent) if sent < asked.text.len() => ChannelReply::sent(sent),
+            (delivery, _) => delivery.channel_reply(),
+        },
+        ChannelOp::Typing => telegram.show_typing(&api, &asked).await.channel_reply(),
+        ChannelOp::Fetch => telegram.files.piece(&api, &asked).await,
+    })
 }
 
 #[cfg(test)]

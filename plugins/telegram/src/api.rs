@@ -17,6 +17,8 @@ use talon_sink::trust::Trust;
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// How long one request may take beside what it waits for.
 const REQUEST_TIME: Duration = Duration::from_secs(20);
+/// How long a download may take. 50 s: below the minute that a call of the channel has unless its entry says otherwise.
+const DOWNLOAD_TIME: Duration = Duration::from_secs(50);
 /// The longest wait that Telegram may ask for; the agent counts no more.
 const MAX_RETRY_AFTER: u64 = 3600;
 
@@ -120,6 +122,35 @@ impl Api {
                 .map_err(|error| later(&format!("the answer to {method} is not understood: {error}")));
         }
         Err(self.error(if answer.error_code == 0 { status } else { answer.error_code }, &answer))
+    }
+
+    /// Downloads a file of at most so many bytes, by the path that `getFile` said.
+    pub(crate) async fn download(&self, path: &str, most: u64) -> Result<Vec<u8>, ApiError> {
+        let later = |reason: &str| ApiError::Later { reason: one_line(&self.hidden(reason)), after: None };
+        let target = Target::parse(&format!("{}/file/bot{}/{path}", self.base, self.token), self.allow_http)
+            .map_err(|error| later(&format!("config: api: {error}")))?;
+        let get = Request::builder()
+            .uri(&target.path)
+            .header(HOST, &target.authority)
+            .header(USER_AGENT, concat!("talon-telegram/", env!("CARGO_PKG_VERSION")))
+            .body(Full::default())
+            .map_err(|error| later(&error.to_string()))?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let answered = request(&target, self.trust.as_ref(), get, most.saturating_add(1));
+        let response = match tokio::time::timeout(DOWNLOAD_TIME, answered).await {
+            Err(_) => return Err(later("Telegram did not give the file in time")),
+            Ok(Err(error)) => return Err(later(&error.to_string())),
+            Ok(Ok(response)) => response,
+        };
+        match response.head.status.as_u16() {
+            200 if response.body.len() > most => {
+                Err(ApiError::Refused(format!("it has more than {most} bytes")))
+            }
+            200 if !response.is_whole => Err(later("Telegram broke off while it gave the file")),
+            200 => Ok(response.body),
+            status @ (408 | 429 | 500..) => Err(later(&format!("Telegram answers {status} for the file"))),
+            status => Err(ApiError::Refused(format!("Telegram answers {status} for the file"))),
+        }
     }
 
     fn error(&self, code: u16, answer: &Answer) -> ApiError {

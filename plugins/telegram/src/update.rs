@@ -3,12 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use talon_sdk::SourceEvent;
-use talon_sink::channel::{BUTTON_TOPIC, MESSAGE_TOPIC};
+use talon_sdk::channel::{BUTTON_TOPIC, ChannelFile, MESSAGE_TOPIC, UNSUPPORTED_TOPIC, with_files};
 
 /// What is asked for: nothing else is told.
-pub(crate) const ALLOWED_UPDATES: [&str; 2] = ["message", "callback_query"];
-/// What stands in place of what is no text.
-const NO_TEXT: &str = "(The sender attached a file, which this channel does not pass on.)";
+pub(crate) const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 
 /// The bot itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -23,6 +21,7 @@ pub(crate) struct Bot {
 pub(crate) struct Update {
     pub(crate) update_id: i64,
     message: Option<Message>,
+    edited_message: Option<Message>,
     callback_query: Option<CallbackQuery>,
 }
 
@@ -43,11 +42,31 @@ struct Message {
     #[serde(default)]
     caption_entities: Vec<Entity>,
     reply_to_message: Option<Box<Message>>,
-    photo: Option<Value>,
-    document: Option<Value>,
-    audio: Option<Value>,
-    video: Option<Value>,
-    voice: Option<Value>,
+    /// The same photo in several sizes.
+    #[serde(default)]
+    photo: Vec<SentFile>,
+    document: Option<SentFile>,
+    audio: Option<SentFile>,
+    video: Option<SentFile>,
+    voice: Option<SentFile>,
+    video_note: Option<SentFile>,
+    sticker: Option<Value>,
+    contact: Option<Value>,
+    location: Option<Value>,
+    poll: Option<Value>,
+    dice: Option<Value>,
+}
+
+/// A file of a message, or one size of a photo.
+#[derive(Debug, Deserialize)]
+struct SentFile {
+    file_id: String,
+    #[serde(default)]
+    file_name: Option<String>,
+    #[serde(default)]
+    file_size: Option<u64>,
+    #[serde(default)]
+    width: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,14 +115,55 @@ pub(crate) fn event(update: &Update, bot: &Bot) -> (Option<SourceEvent>, Option<
         });
         return (told, Some(query.id.clone()));
     }
-    let told = update.message.as_ref().and_then(|message| {
+    let edited = update.edited_message.as_ref().map(|message| (message, Some("edits of messages")));
+    let said = update.message.as_ref().map(|message| (message, unsupported(message)));
+    let told = said.or(edited).and_then(|(message, unsupported)| {
         let from = message.from.as_ref().filter(|from| !from.is_bot)?;
-        let text = text(message)?;
-        let event = SourceEvent::new(id, MESSAGE_TOPIC, format!("A message of {}", name(from)));
         let mentioned = if is_for(message, bot) { "true" } else { "false" };
-        Some(about(event, message, from).field("mentioned", mentioned).details(text))
+        let told = |topic: &str, what: &str| {
+            let event = SourceEvent::new(id, topic, format!("{what} of {}", name(from)));
+            about(event, message, from).field("mentioned", mentioned)
+        };
+        if let Some(what) = unsupported {
+            return Some(told(UNSUPPORTED_TOPIC, "Something that is not passed on,").details(what));
+        }
+        let (text, files) = (text(message), files(message));
+        if text.trim().is_empty() && files.is_empty() {
+            return None;
+        }
+        Some(with_files(told(MESSAGE_TOPIC, "A message"), &files).details(text))
     });
     (told, None)
+}
+
+/// What a message is that has neither a text nor a file; `None` for another one, and for what Telegram says of a chat.
+fn unsupported(message: &Message) -> Option<&'static str> {
+    let kinds = [
+        (&message.sticker, "stickers"),
+        (&message.contact, "contacts"),
+        (&message.location, "locations"),
+        (&message.poll, "polls"),
+        (&message.dice, "dice"),
+    ];
+    kinds.into_iter().find(|(there, _)| there.is_some()).map(|(_, what)| what)
+}
+
+/// The files of a message. Telegram sends those of an album as messages of their own.
+fn files(message: &Message) -> Vec<ChannelFile> {
+    let largest = message.photo.iter().max_by_key(|size| size.width);
+    let named = [
+        (largest, "photo.jpg"),
+        (message.document.as_ref(), "document"),
+        (message.audio.as_ref(), "audio"),
+        (message.video.as_ref(), "video.mp4"),
+        (message.voice.as_ref(), "voice.ogg"),
+        (message.video_note.as_ref(), "video.mp4"),
+    ];
+    let file = |(sent, usual): (Option<&SentFile>, &str)| {
+        let sent = sent?;
+        ChannelFile::new(&sent.file_id, sent.file_name.as_deref().unwrap_or(usual), sent.file_size)
+    };
+    named.into_iter().filter_map(file).collect()
 }
 
 /// The event with who says it, and where.
@@ -124,15 +184,8 @@ fn name(user: &User) -> String {
     format!("{} {}", user.first_name, user.last_name).trim().to_owned()
 }
 
-fn text(message: &Message) -> Option<String> {
-    let said = message.text.as_ref().or(message.caption.as_ref()).filter(|text| !text.trim().is_empty());
-    let files = [&message.photo, &message.document, &message.audio, &message.video, &message.voice];
-    match (said, files.iter().any(|file| file.is_some())) {
-        (Some(said), false) => Some(said.clone()),
-        (Some(said), true) => Some(format!("{said}\n\n{NO_TEXT}")),
-        (None, true) => Some(NO_TEXT.to_owned()),
-        (None, false) => None,
-    }
+fn text(message: &Message) -> &str {
+    message.text.as_ref().or(message.caption.as_ref()).unwrap_or(&NOTHING)
 }
 
 /// Whether Telegram marks the message as for the bot: it mentions the bot, is one of its commands, or answers it.
@@ -237,14 +290,40 @@ mod tests {
     fn what_is_nothing_for_the_agent_is_no_event_and_a_file_is_said() {
         for none in [
             json!({"update_id": 7}),
-            json!({"update_id": 7, "edited_message": {"message_id": 5}}),
             group(json!({"new_chat_title": "Other"})),
             group(json!({"text": "hi", "from": {"id": 1, "is_bot": true, "first_name": "B"}})),
             group(json!({"text": " "})),
         ] {
             assert_eq!(told(none.clone()), None, "{none}");
         }
-        assert!(told(group(json!({"photo": [{"file_id": "x"}]}))).is_some());
+        for (more, what) in [
+            (json!({"sticker": {"file_id": "x", "emoji": "👍"}}), "stickers"),
+            (json!({"location": {"latitude": 1.0, "longitude": 2.0}}), "locations"),
+        ] {
+            let event = told(group(more)).expect("an event");
+            assert_eq!((event.topic(), event.details_text()), ("channel.unsupported", what));
+        }
+        let mut edited = group(json!({"text": "hello, I mean"}));
+        edited["edited_message"] = edited["message"].take();
+        edited.as_object_mut().expect("an object").remove("message");
+        let edited = told(edited).expect("an event");
+        assert_eq!((edited.topic(), edited.details_text()), ("channel.unsupported", "edits of messages"));
+    }
+
+    // Promises: GW-231
+    #[test]
+    fn a_photo_is_its_largest_size_and_a_document_has_its_name() {
+        let photo = told(group(json!({"caption": "look", "photo": [
+            {"file_id": "s", "width": 90, "height": 60, "file_size": 1000},
+            {"file_id": "l", "width": 1280, "height": 800, "file_size": 90_000},
+        ]})));
+        let photo = photo.expect("an event");
+        assert_eq!((photo.topic(), photo.details_text()), ("channel.message", "look"));
+        assert_eq!(photo.value("file_1"), Some(r#"{"id":"l","name":"photo.jpg","bytes":90000}"#));
+        let document = told(group(json!({"document": {"file_id": "d", "file_name": "plan.pdf"}})));
+        let document = document.expect("an event");
+        assert_eq!(document.details_text(), "");
+        assert_eq!(document.value("file_1"), Some(r#"{"id":"d","name":"plan.pdf"}"#));
     }
 
     #[test]

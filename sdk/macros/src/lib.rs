@@ -97,6 +97,14 @@ pub fn api_route(options: TokenStream, item: TokenStream) -> TokenStream {
     role::expand("api_route", options, item)
 }
 
+/// Turns an `async fn` into an action that sends the agent's answers to people: as [`macro@tool`], with the role `channel`. It takes a
+/// `talon_sdk::channel::ChannelRequest`, and a `Context` if it likes, and returns a `talon_sdk::channel::ChannelReply`. An
+/// operator's entry under `extensions.channels` makes it so.
+#[proc_macro_attribute]
+pub fn channel(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("channel", options, item)
+}
+
 /// Turns an `async fn` into an action that keeps the plugins' key-values: as [`macro@tool`], with the role `storage_backend`. It
 /// takes a `StorageRequest` and returns a `StorageReply`; docs/extensions/storage-backend.md has what each operation promises.
 #[proc_macro_attribute]

@@ -1,6 +1,7 @@
 //! The messages of one sender or group, answered one after the other.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use talon_proto::agent::Error as TurnError;
@@ -8,13 +9,19 @@ use talon_proto::agent::chunk::Kind;
 use talon_store::Session;
 use tonic::{Code, Status};
 
+use super::files::FetchedFiles;
 use super::lane::Lane;
 use super::outbound::{Delivery, OutboundText};
 use super::pending::PendingMessage;
+use super::prompts::PENDING;
 use super::service::Channels;
-use crate::agent::{EarlierTurn, TurnRequest};
+use super::verbose::{CallTexts, call_text, result_text};
+use crate::agent::{EarlierTurn, TurnRequest, VERBOSE};
 use crate::driver::MessageOrigin;
 use crate::turns::{RunningTurn, Subscription};
+
+/// What a model is asked with files that came without a text.
+const NO_TEXT: &str = "(No text came with this.)";
 
 /// How work on a message ended.
 enum Progress {
@@ -128,7 +135,7 @@ impl Channels {
                 Some(EarlierTurn::Ended(_, end)) => return Ok(Some(text_of(*end))),
                 Some(EarlierTurn::Running(running)) => {
                     let following = running.hub.follow(|_| Vec::new())?;
-                    self.follow_turn(message, &running, following).await?;
+                    self.follow_turn(message, &session, &running, following).await?;
                     continue;
                 }
                 // Its session was deleted.
@@ -142,11 +149,17 @@ impl Channels {
                 tokio::task::yield_now().await;
                 continue;
             }
-            match self.agent.ask(&session, self.request(message, &session)).await {
+            let files = self.fetch_files(message, &session.id.to_string()).await?;
+            let notice = files.notice();
+            match self.agent.ask(&session, self.request(message, &session, files)).await {
                 Ok((running, following)) => {
                     message.asked = true;
                     self.keep(message).await;
-                    self.follow_turn(message, &running, following).await?;
+                    if let Some(notice) = notice {
+                        let id = format!("files:{}", message.id);
+                        self.say(&message.channel, &message.conversation, id, notice);
+                    }
+                    self.follow_turn(message, &session, &running, following).await?;
                 }
                 // It was asked, or another one was faster.
                 Err(status) if matches!(status.code(), Code::AlreadyExists | Code::FailedPrecondition) => {
@@ -157,11 +170,14 @@ impl Channels {
         }
     }
 
-    fn request(&self, message: &PendingMessage, session: &Session) -> TurnRequest {
+    fn request(&self, message: &PendingMessage, session: &Session, files: FetchedFiles) -> TurnRequest {
         let channel =
             if message.channel == session.channel { String::new() } else { message.channel.clone() };
+        let text = if message.text.trim().is_empty() { NO_TEXT } else { &message.text };
         TurnRequest {
-            text: message.text.clone(),
+            text: format!("{text}{}", files.note()),
+            images: files.media.images.into_iter().map(|(image, _)| image).collect(),
+            attachments: files.media.files.into_iter().map(|(file, _)| file).collect(),
             origin: MessageOrigin {
                 client_id: message.client_id(),
                 channel,
@@ -175,25 +191,66 @@ impl Channels {
         }
     }
 
-    /// Follows a turn to its end, and shows what waits for a person.
+    /// Follows a turn to its end, and shows that it runs, what waits for a person, and its calls if the session is verbose.
     async fn follow_turn(
         self: &Arc<Self>,
         message: &mut PendingMessage,
+        session: &Session,
         running: &RunningTurn,
-        mut following: Subscription,
+        following: Subscription,
     ) -> Result<(), Status> {
-        while let Some(chunk) = following.next().await {
-            match chunk.map(|chunk| chunk.kind) {
-                Ok(Some(Kind::Approval(approval))) => self.show(message, &approval).await,
-                Ok(_) => {}
-                // It is told to who is too slow, and the turn goes on.
-                Err(status) if status.code() == Code::ResourceExhausted => break,
-                Err(status) => return Err(status),
-            }
+        let (channel, conversation) = (message.channel.clone(), message.conversation.clone());
+        let id = self.next_id();
+        let waits = AtomicBool::new(false);
+        let (texts, to_show) = CallTexts::new();
+        let texts = session.metadata.contains_key(VERBOSE).then_some(texts);
+        let followed = async {
+            let reading = self.read_turn(message, following, texts, &waits);
+            tokio::join!(reading, self.show_calls(&channel, &conversation, &id, to_show)).0
+        };
+        tokio::select! {
+            followed = followed => followed?,
+            never = self.show_typing(&channel, &conversation, &waits) => match never {},
         }
         running.hub.wait_ended().await;
         tokio::task::yield_now().await;
         Ok(())
+    }
+
+    async fn read_turn(
+        self: &Arc<Self>,
+        message: &mut PendingMessage,
+        mut following: Subscription,
+        mut texts: Option<CallTexts>,
+        waits: &AtomicBool,
+    ) -> Result<(), Status> {
+        let mut read = Ok(());
+        while let Some(chunk) = following.next().await {
+            let kind = match chunk.map(|chunk| chunk.kind) {
+                Ok(Some(kind)) => kind,
+                Ok(None) => continue,
+                // It is told to who is too slow, and the turn goes on.
+                Err(status) if status.code() == Code::ResourceExhausted => break,
+                Err(status) => {
+                    read = Err(status);
+                    break;
+                }
+            };
+            waits.store(
+                matches!(&kind, Kind::Approval(approval) if approval.state == PENDING),
+                Ordering::Relaxed,
+            );
+            match (&kind, &mut texts) {
+                (Kind::Approval(approval), _) => self.show(message, approval).await,
+                (Kind::ToolCall(call), Some(texts)) => texts.push(call_text(call)),
+                (Kind::ToolResult(result), Some(texts)) => texts.push(result_text(result)),
+                _ => {}
+            }
+        }
+        if let Some(texts) = texts {
+            texts.finish().await;
+        }
+        read
     }
 
     /// Stores how far a message is, unless it was forgotten. If that fails, a part of it may come twice after a restart.

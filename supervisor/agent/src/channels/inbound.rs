@@ -1,6 +1,8 @@
 //! What an event of a channel's plugin says.
 
-use talon_extensions::contract::{BUTTON_TOPIC, CLOSED_TOPIC, MESSAGE_TOPIC};
+use talon_extensions::contract::{
+    BUTTON_TOPIC, CLOSED_TOPIC, ChannelFile, FILE_FIELD, MAX_FILES, MESSAGE_TOPIC, UNSUPPORTED_TOPIC,
+};
 use talon_proto::host::HostEvent;
 use talon_sanitize::Raw;
 
@@ -8,6 +10,8 @@ use talon_sanitize::Raw;
 const MAX_CONVERSATION_BYTES: usize = 512;
 /// The longest name of a sender that models see. 64: a person's name.
 const MAX_NAME_CHARS: usize = 64;
+/// How much of what is not passed on is said.
+const MAX_UNSUPPORTED_BYTES: usize = 200;
 
 /// Who said something, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub(super) struct InboundMessage {
     pub(super) id: String,
     pub(super) speaker: MessageSource,
     pub(super) text: String,
+    /// What came with it.
+    pub(super) files: Vec<ChannelFile>,
     /// Whether the channel marks it as for the agent.
     pub(super) mentioned: bool,
 }
@@ -43,6 +49,14 @@ pub(super) enum InboundEvent {
     },
     /// The plugin has started.
     Closed,
+    /// Something came that the channel does not pass on.
+    Unsupported {
+        speaker: MessageSource,
+        /// Whether the channel marks it as for the agent.
+        mentioned: bool,
+        /// What it was, in one line.
+        what: String,
+    },
 }
 
 /// Reads an event; `None` if it is none of a channel.
@@ -54,8 +68,14 @@ pub(super) fn inbound(event: &HostEvent) -> Option<Result<InboundEvent, &'static
         MESSAGE_TOPIC => Some(message(event)),
         BUTTON_TOPIC => Some(button(event)),
         CLOSED_TOPIC => Some(Ok(InboundEvent::Closed)),
+        UNSUPPORTED_TOPIC => Some(unsupported(event)),
         _ => None,
     }
+}
+
+/// Whether it is a message, which may have to wait for room. A channel's other events never do.
+pub(super) fn is_message(event: &HostEvent) -> bool {
+    field(event, "topic") == MESSAGE_TOPIC
 }
 
 /// The configured name of the plugin that told an event.
@@ -64,7 +84,8 @@ pub(super) fn plugin(event: &HostEvent) -> &str {
 }
 
 fn message(event: &HostEvent) -> Result<InboundEvent, &'static str> {
-    if event.details.trim().is_empty() {
+    let files = files(event)?;
+    if event.details.trim().is_empty() && files.is_empty() {
         return Err("its details, the text, are empty");
     }
     let id = field(event, "event_id");
@@ -75,12 +96,39 @@ fn message(event: &HostEvent) -> Result<InboundEvent, &'static str> {
         id: id.to_owned(),
         speaker: speaker(event)?,
         text: event.details.clone(),
+        files,
         mentioned: field(event, "mentioned") == "true",
     }))
 }
 
 fn button(event: &HostEvent) -> Result<InboundEvent, &'static str> {
     Ok(InboundEvent::Button { speaker: speaker(event)?, button: field(event, "button").to_owned() })
+}
+
+fn unsupported(event: &HostEvent) -> Result<InboundEvent, &'static str> {
+    let what = Raw::from(event.details.as_str()).line_within(MAX_UNSUPPORTED_BYTES);
+    if what.as_str().trim().is_empty() {
+        return Err("its details, what it was, are empty");
+    }
+    Ok(InboundEvent::Unsupported {
+        speaker: speaker(event)?,
+        mentioned: field(event, "mentioned") == "true",
+        what: what.into_string(),
+    })
+}
+
+fn files(event: &HostEvent) -> Result<Vec<ChannelFile>, &'static str> {
+    let mut files = Vec::new();
+    for number in 1..=MAX_FILES {
+        let Some(json) = event.fields.get(&format!("{FILE_FIELD}{number}")) else { break };
+        let file: ChannelFile =
+            serde_json::from_str(json).map_err(|_| "a field of a file is no JSON of one")?;
+        if file.id.is_empty() {
+            return Err("a file has no id");
+        }
+        files.push(file);
+    }
+    Ok(files)
 }
 
 fn speaker(event: &HostEvent) -> Result<MessageSource, &'static str> {
@@ -144,6 +192,18 @@ pub(super) mod tests {
         );
         assert_eq!(inbound(&event(CLOSED_TOPIC, "", &[])), Some(Ok(InboundEvent::Closed)));
         assert_eq!(inbound(&event("mail.arrived", "hello", &who)), None);
+        let file =
+            [who[0], who[1], ("file_1", r#"{"id": "f7", "name": "a.pdf", "bytes": 9}"#), ("file_3", "-")];
+        let Some(Ok(InboundEvent::Message(said))) = inbound(&event(MESSAGE_TOPIC, "", &file)) else {
+            panic!("a message")
+        };
+        let pdf = ChannelFile { id: "f7".to_owned(), name: "a.pdf".to_owned(), bytes: Some(9) };
+        assert_eq!((said.text.as_str(), said.files), ("", vec![pdf]));
+        let broken = [who[0], who[1], ("file_1", "f7")];
+        assert!(matches!(inbound(&event(MESSAGE_TOPIC, "hello", &broken)), Some(Err(_))));
+        let edit = inbound(&event(UNSUPPORTED_TOPIC, "edits of\nmessages", &who));
+        let Some(Ok(InboundEvent::Unsupported { what, mentioned, .. })) = edit else { panic!("{edit:?}") };
+        assert!(!what.contains('\n') && what.contains("edits of") && !mentioned, "{what}");
         for (text, fields) in [(" ", &who[..]), ("hello", &who[1..]), ("hello", &who[..1])] {
             assert!(
                 matches!(inbound(&event(MESSAGE_TOPIC, text, fields)), Some(Err(_))),

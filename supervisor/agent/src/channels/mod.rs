@@ -1,14 +1,15 @@
 //! Channels: people's messages that plugins tell as events become turns, and their answers go out through the plugins' actions.
 //!
 //! ```text
-//!  plugin ─ event ─► follow ─► inbound ─► routing ─► pending message: a row ─► conversation: one at a time ─► a turn
+//!  plugin ─ event ─► plugin_events ─► inbound ─► routing ─► pending message: a row ─► conversation: one at a time ─► a turn
 //!                       │                                                            │ answer, question, approval
 //!                       └─ button ─► decision                         action ◄─ send ─┘
 //! ```
 //!
 //! - `inbound`: what an event says; `routing`: for whom it is, and whether it becomes a turn; `subject`: as whom people count. Pure.
 //! - `pending`: a message that is not answered yet; `store`: their rows, and which event was the last
-//! - `follow`: the plugins' events, in their order; `lane`, `conversation`: the messages of one sender or group, one after the other
+//! - `plugin_events`: the plugins' events, in their order, and buttons never behind messages that wait for room; `lane`, `conversation`: the messages of one sender or group, one after the other
+//! - `files`: what came with a message; `typing`, `verbose`: what is shown while a turn runs: that it does, and its calls
 //! - `prompts`: approvals and questions with their buttons; `decision`: what a button or a text decides
 //! - `send`: one call of a channel's action; `outbound`: a text until it is sent; `open`: the calls that open channels
 //!
@@ -17,18 +18,21 @@
 
 mod conversation;
 mod decision;
-mod follow;
+mod files;
 mod inbound;
 mod lane;
 mod open;
 mod outbound;
 mod pending;
+mod plugin_events;
 mod prompts;
 mod routing;
 mod send;
 mod service;
 mod store;
 mod subject;
+mod typing;
+mod verbose;
 
 pub(crate) use service::Channels;
 pub(crate) use store::forget_sender;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use talon_extensions::ChannelEntry;
-use talon_extensions::contract::{ChannelOp, ChannelOutcome, ChannelRequest};
+use talon_extensions::contract::{ChannelOp, ChannelOutcome, ChannelReply, ChannelRequest};
 use tokio::time::{Instant, sleep_until};
 
 use super::outbound::wait;
-use super::send::send;
+use super::send::{call, read};
 use super::service::Channels;
 
 /// How often a channel that is open is opened again. 5 min: its plugin asks by itself when it has started, and this is for one
@@ -61,17 +61,13 @@ impl Channels {
 
     /// Opens a channel. Returns whether it is open.
     async fn open(&self, entry: &ChannelEntry) -> bool {
-        let request = ChannelRequest {
-            op: ChannelOp::Open,
-            id: String::new(),
-            conversation: String::new(),
-            text: String::new(),
-            buttons: Vec::new(),
-            attempt: 0,
-        };
+        let request = ChannelRequest::of(ChannelOp::Open);
         let channel = &entry.name;
-        match send(&*self.host, entry, &request).await {
+        let opened = call(&*self.host, entry, &request).await;
+        let features = opened.as_ref().map(ChannelReply::features).unwrap_or_default();
+        match opened.map_or_else(|failed| failed, |structured| read(&structured, "")) {
             ChannelOutcome::Sent(_) => {
+                self.features.lock().insert(channel.clone(), features);
                 tracing::debug!(channel, "a channel is open");
                 true
             }

@@ -53,12 +53,12 @@ impl Channels {
             };
             attempt = attempt.saturating_add(1);
             let request = ChannelRequest {
-                op: ChannelOp::Send,
                 id: if sent == 0 { id.to_owned() } else { format!("{id}.{sent}") },
                 conversation: conversation.to_owned(),
                 text: left.to_owned(),
                 buttons: buttons.to_vec(),
                 attempt,
+                ..ChannelRequest::of(ChannelOp::Send)
             };
             let outcome = tokio::select! {
                 outcome = send(&*self.host, &entry, &request) => outcome,

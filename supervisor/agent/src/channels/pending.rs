@@ -1,6 +1,7 @@
 //! A message that is not answered yet.
 
 use serde::{Deserialize, Serialize};
+use talon_extensions::contract::ChannelFile;
 
 use super::inbound::InboundMessage;
 use super::routing::Route;
@@ -21,6 +22,9 @@ pub(super) struct PendingMessage {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) sender_name: String,
     pub(super) text: String,
+    /// What came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<ChannelFile>,
     /// Whether its turn was begun: one whose session is gone is not begun again.
     #[serde(default)]
     pub(super) asked: bool,
@@ -34,7 +38,7 @@ pub(super) struct PendingMessage {
 
 impl PendingMessage {
     pub(super) fn new(id: String, channel: &str, message: InboundMessage, route: Route) -> Self {
-        let InboundMessage { id: event, speaker, text, mentioned: _ } = message;
+        let InboundMessage { id: event, speaker, text, files, mentioned: _ } = message;
         Self {
             id,
             channel: channel.to_owned(),
@@ -44,6 +48,7 @@ impl PendingMessage {
             owner: route.owner,
             member: route.member,
             text,
+            files,
             asked: false,
             sent: 0,
             shown: Vec::new(),

@@ -14,12 +14,29 @@ const DEADLINE_GRACE: Duration = Duration::from_secs(2);
 /// How much of an error's text is logged.
 const MAX_REASON_CHARS: usize = 500;
 
-/// Makes a call. Every failure may be tried again.
+/// Makes a call that sends. Every failure may be tried again.
 pub(super) async fn send(
     host: &dyn RoleHost,
     entry: &ChannelEntry,
     request: &ChannelRequest,
 ) -> ChannelOutcome {
+    match call(host, entry, request).await {
+        Ok(structured) => read(&structured, &request.text),
+        Err(failed) => failed,
+    }
+}
+
+/// What became of a text, by the structured answer.
+pub(super) fn read(structured: &Value, text: &str) -> ChannelOutcome {
+    ChannelReply::read(structured, text).unwrap_or_else(|error| failed(&error))
+}
+
+/// Makes a call, and returns its structured answer. Every failure may be tried again.
+pub(super) async fn call(
+    host: &dyn RoleHost,
+    entry: &ChannelEntry,
+    request: &ChannelRequest,
+) -> Result<Value, ChannelOutcome> {
     let (plugin, action) = entry.action.split_once('.').unwrap_or((&entry.action, ""));
     let call = RoleCall {
         entry: EntryKey { role: Role::Channel, name: entry.name.clone() },
@@ -31,22 +48,21 @@ pub(super) async fn send(
         call_id: String::new(),
     };
     match tokio::time::timeout(entry.deadline() + DEADLINE_GRACE, host.call(&call)).await {
-        Err(_) => failed(&format!("it did not answer within {} ms", entry.deadline().as_millis())),
-        Ok(Err(error)) => failed(&format!("the supervisor did not make its call: {error}")),
-        Ok(Ok(response)) => judged(&response, &request.text),
+        Err(_) => Err(failed(&format!("it did not answer within {} ms", entry.deadline().as_millis()))),
+        Ok(Err(error)) => Err(failed(&format!("the supervisor did not make its call: {error}"))),
+        Ok(Ok(response)) => structured(&response),
     }
 }
 
-fn judged(response: &ExecuteResponse, text: &str) -> ChannelOutcome {
+fn structured(response: &ExecuteResponse) -> Result<Value, ChannelOutcome> {
     if response.outcome() != Outcome::Ok || !response.error.is_empty() {
         let error = if response.error.is_empty() { &response.content } else { &response.error };
-        return failed(format!("{}: {error}", response.reason).trim_start_matches(": "));
+        return Err(failed(format!("{}: {error}", response.reason).trim_start_matches(": ")));
     }
     // Servers of protocols without structured answers write the JSON as text.
     let json =
         [&response.structured_content, &response.content].into_iter().find(|text| !text.trim().is_empty());
-    let structured: Value = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-    ChannelReply::read(&structured, text).unwrap_or_else(|error| failed(&error))
+    Ok(json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default())
 }
 
 fn failed(reason: &str) -> ChannelOutcome {
@@ -66,6 +82,9 @@ mod tests {
             error: error.to_owned(),
             outcome: Outcome::Ok.into(),
             ..ExecuteResponse::default()
+        };
+        let judged = |answer: &ExecuteResponse, text| {
+            structured(answer).map_or_else(|failed| failed, |structured| read(&structured, text))
         };
         assert_eq!(judged(&answer(r#"{"status":"delivered"}"#, ""), "hi"), ChannelOutcome::Sent(2));
         for wrong in [answer(r#"{"status":"delivered"}"#, "no"), answer("", ""), answer("[]", "")] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use talon_extensions::ChannelEntry;
+use talon_extensions::contract::ChannelFeature;
 use talon_store::Error;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -14,15 +15,12 @@ use ulid::{Generator, Ulid};
 use super::inbound::InboundMessage;
 use super::lane::Lane;
 use super::pending::PendingMessage;
+use super::plugin_events::EventReader;
 use super::routing::Route;
 use super::store::ChannelStore;
 use crate::agent::Agent;
 use crate::hooks::RoleHost;
 
-/// The most messages of all channels that wait. 1,024: as many conversations at once; then events wait in their plugins.
-const MAX_WAITING: usize = 1024;
-/// The most messages of one sender or group that wait. 32: more than a person writes while a turn runs.
-const MAX_OF_ONE: usize = 32;
 /// The most short texts of our own that are being sent at once. 64: a channel that does not take them cannot fill the memory.
 const MAX_OWN_TEXTS: usize = 64;
 
@@ -40,6 +38,8 @@ pub(crate) struct Channels {
     /// Channels whose plugin has started.
     pub(super) closed: Mutex<Vec<String>>,
     pub(super) wake_opener: Notify,
+    /// What each channel can that was opened, by its name.
+    pub(super) features: Mutex<HashMap<String, Vec<ChannelFeature>>>,
     /// For short texts of our own that are being sent.
     pub(super) own_texts: Arc<Semaphore>,
     ids: Mutex<Generator>,
@@ -69,6 +69,7 @@ impl Channels {
             tasks: TaskTracker::new(),
             closed: Mutex::default(),
             wake_opener: Notify::new(),
+            features: Mutex::default(),
             own_texts: Arc::new(Semaphore::new(MAX_OWN_TEXTS)),
             ids: Mutex::new(Generator::new()),
         })
@@ -78,7 +79,9 @@ impl Channels {
     pub(crate) async fn run(self: Arc<Self>) {
         self.tasks.spawn(Arc::clone(&self).keep_open());
         if self.load().await {
-            Arc::clone(&self).follow().await;
+            let messages = Arc::clone(&self).follow(EventReader::Messages);
+            let buttons = Arc::clone(&self).follow(EventReader::Buttons);
+            tokio::join!(messages, buttons);
         }
         self.tasks.close();
         self.tasks.wait().await;
@@ -94,14 +97,22 @@ impl Channels {
         self.agent.setup().environment.hooks.extensions().channel(channel).cloned()
     }
 
-    /// Works on a new message, once it has a row.
+    /// Whether a channel that was opened can something beside sending texts.
+    pub(super) fn supports(&self, channel: &str, feature: ChannelFeature) -> bool {
+        self.features.lock().get(channel).is_some_and(|features| features.contains(&feature))
+    }
+
+    /// Works on a new message, once it has a row. Waits while there are as many of all channels as there may be: further events wait in
+    /// the supervisor's log, and their plugins are told to wait.
     pub(super) async fn accept(
         self: &Arc<Self>,
         channel: &str,
         message: InboundMessage,
         route: Route,
     ) -> Result<AcceptOutcome, Error> {
-        while self.lanes.lock().values().map(Lane::len).sum::<usize>() >= MAX_WAITING {
+        let limits = self.agent.setup().settings.agent.limits;
+        let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        while self.lanes.lock().values().map(Lane::len).sum::<usize>() >= most(limits.channel_messages) {
             let room = self.room.notified();
             tokio::select! {
                 () = room => {}
@@ -114,7 +125,7 @@ impl Channels {
                 if lane.has(channel, &message.id) {
                     return Ok(AcceptOutcome::Known);
                 }
-                if lane.len() >= MAX_OF_ONE {
+                if lane.len() >= most(limits.channel_messages_per_sender) {
                     return Ok(AcceptOutcome::TooMany { is_first: lane.say_full() });
                 }
             }

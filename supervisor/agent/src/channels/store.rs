@@ -72,9 +72,9 @@ impl ChannelStore {
         self.kv.delete(&self.namespace.plugin, &Key::new(format!("{MESSAGE}{id}"))?).await.map(drop)
     }
 
-    pub(super) async fn cursor(&self, source: &str) -> Result<u64, Error> {
+    pub(super) async fn cursor(&self, source: &str) -> Result<Option<u64>, Error> {
         let value = self.kv.get(&self.namespace.plugin, &Key::new(format!("{CURSOR}{source}"))?).await?;
-        Ok(value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok()).unwrap_or_default())
+        Ok(value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok()))
     }
 
     pub(super) async fn set_cursor(&self, source: &str, number: u64) -> Result<(), Error> {
@@ -118,8 +118,13 @@ mod tests {
             sender_name: "Ada".to_owned(),
             group_id: None,
         };
-        let said =
-            InboundMessage { id: "u/7".to_owned(), speaker, text: "hello".to_owned(), mentioned: false };
+        let said = InboundMessage {
+            id: "u/7".to_owned(),
+            speaker,
+            text: "hello".to_owned(),
+            files: Vec::new(),
+            mentioned: false,
+        };
         let route = Route { owner: "ada".to_owned(), member: None };
         let mut message = PendingMessage::new("1".to_owned(), "telegram", said, route);
         store.put(&message).await.expect("stored");

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::notification::{DeliveryStatus, NotificationReply};
+use super::storage_bytes::StorageBytes;
 
 /// The topic of the event of a message.
 pub const MESSAGE_TOPIC: &str = "channel.message";
@@ -14,6 +15,14 @@ pub const MESSAGE_TOPIC: &str = "channel.message";
 pub const BUTTON_TOPIC: &str = "channel.button";
 /// The topic of the event by which a plugin that has started asks to be opened.
 pub const CLOSED_TOPIC: &str = "channel.closed";
+/// The topic of the event of something that the channel does not pass on, such as an edit of a message.
+pub const UNSUPPORTED_TOPIC: &str = "channel.unsupported";
+/// What the fields of a message's files begin with; a number from 1 follows.
+pub const FILE_FIELD: &str = "file_";
+/// The most files of one message. 8: with them an event has not more fields than it may have.
+pub const MAX_FILES: usize = 8;
+/// The most bytes of a file in one answer. 512 KiB: as base64 well below the largest answer of a role.
+pub const MAX_PIECE_BYTES: usize = 512 << 10;
 
 /// The arguments of the action of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +44,38 @@ pub struct ChannelRequest {
     /// Of `send`: the number of the attempt, from 1.
     #[serde(default)]
     pub attempt: u32,
+    /// Of `fetch`: the id of a file, as a message of the plugin's had it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// Of `fetch`: from which byte on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub offset: u64,
+    /// Of `fetch`: the most bytes that the whole file may have. Refuse a larger one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl ChannelRequest {
+    /// A request without anything but what to do.
+    #[must_use]
+    pub fn of(op: ChannelOp) -> Self {
+        Self {
+            op,
+            id: String::new(),
+            conversation: String::new(),
+            text: String::new(),
+            buttons: Vec::new(),
+            attempt: 0,
+            file: String::new(),
+            offset: 0,
+            max_bytes: 0,
+        }
+    }
 }
 
 /// What a channel is to do.
@@ -46,6 +87,41 @@ pub enum ChannelOp {
     Open,
     /// Send a text.
     Send,
+    /// Show in `conversation` that an answer is being written. It comes again every few seconds while one is. Only to a channel
+    /// that supports `typing`.
+    Typing,
+    /// Give a piece of a file that came with a message.
+    Fetch,
+}
+
+/// What a channel can beside sending texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelFeature {
+    /// It shows that an answer is being written.
+    Typing,
+}
+
+/// A file that came with a message, as a field of its event has it: JSON of at most 512 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelFile {
+    /// With which it is fetched.
+    pub id: String,
+    /// What its sender calls it; may be empty. Its type is told by its bytes.
+    #[serde(default)]
+    pub name: String,
+    /// Its size, if the channel knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePiece {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whether others follow.
+    pub more: bool,
 }
 
 /// A button below a text.
@@ -72,6 +148,15 @@ pub struct ChannelReply {
     /// another call. Left out: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_bytes: Option<u64>,
+    /// With `delivered`, of `open`: what the channel can beside sending texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub supports: Vec<ChannelFeature>,
+    /// With `delivered`, of `fetch`: at most 524,288 bytes of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<StorageBytes>,
+    /// Beside `piece`: whether the file has bytes behind it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
 }
 
 /// What became of a request to a channel.
@@ -117,14 +202,48 @@ impl ChannelReply {
     }
 }
 
+impl ChannelReply {
+    /// What a channel that was opened can beside sending texts. What this version does not know is left out.
+    #[must_use]
+    pub fn features(structured: &Value) -> Vec<ChannelFeature> {
+        let named = structured.get("supports").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        named.iter().filter_map(|name| serde_json::from_value(name.clone()).ok()).collect()
+    }
+
+    /// Reads the answer to `fetch`.
+    ///
+    /// # Errors
+    /// Why there is no piece, and whether it may be asked for again.
+    pub fn piece(structured: &Value) -> Result<FilePiece, ChannelOutcome> {
+        match Self::read(structured, "") {
+            Ok(ChannelOutcome::Sent(_)) => {}
+            Ok(outcome) => return Err(outcome),
+            Err(reason) => return Err(ChannelOutcome::Retry { reason, after: None }),
+        }
+        let piece = structured.get("piece").cloned().map(serde_json::from_value::<StorageBytes>);
+        let bytes = match piece {
+            Some(Ok(piece)) => piece.open(MAX_PIECE_BYTES).map_err(|error| error.to_string()),
+            _ => Err("it is missing".to_owned()),
+        };
+        let more = structured.get("more").and_then(Value::as_bool).unwrap_or_default();
+        match bytes {
+            Ok(bytes) if bytes.is_empty() && more => {
+                Err(ChannelOutcome::Refused("its answer has an empty piece, and more behind it".to_owned()))
+            }
+            Ok(bytes) => Ok(FilePiece { bytes, more }),
+            Err(error) => Err(ChannelOutcome::Refused(format!("its answer has no piece of a file: {error}"))),
+        }
+    }
+}
+
 pub(super) fn sample() -> ChannelRequest {
     ChannelRequest {
-        op: ChannelOp::Send,
         id: "01J00000000000000000000000".to_owned(),
         conversation: "42".to_owned(),
         text: "The deployment is done.".to_owned(),
         buttons: vec![ChannelButton { id: "a:7".to_owned(), label: "Allow".to_owned() }],
         attempt: 1,
+        ..ChannelRequest::of(ChannelOp::Send)
     }
 }
 
@@ -155,6 +274,27 @@ mod tests {
         ] {
             assert!(read(wrong.clone()).expect_err("none").len() < 200, "{wrong}");
         }
+    }
+
+    // Promises: GW-228
+    #[test]
+    fn a_piece_of_a_file_is_bytes_or_a_reason() {
+        let piece = |bytes: &[u8], more: bool| {
+            ChannelReply::piece(
+                &json!({"status": "delivered", "piece": StorageBytes::seal(bytes), "more": more}),
+            )
+        };
+        assert_eq!(piece(&[0, 255], true), Ok(FilePiece { bytes: vec![0, 255], more: true }));
+        assert_eq!(piece(&[], false), Ok(FilePiece { bytes: Vec::new(), more: false }));
+        assert!(matches!(piece(&[], true), Err(ChannelOutcome::Refused(_))));
+        assert!(matches!(piece(&vec![0; MAX_PIECE_BYTES + 1], false), Err(ChannelOutcome::Refused(_))));
+        let later = ChannelReply::piece(&json!({"status": "retry", "reason": "busy"}));
+        assert!(matches!(later, Err(ChannelOutcome::Retry { .. })));
+        let other = json!({"status": "delivered", "piece": {"data": "AP8", "sha256": "AP8"}});
+        assert!(matches!(ChannelReply::piece(&other), Err(ChannelOutcome::Refused(_))));
+        let opened = json!({"status": "delivered", "supports": ["telepathy", 7, "typing"]});
+        assert_eq!(ChannelReply::features(&opened), [ChannelFeature::Typing]);
+        assert!(ChannelReply::features(&json!("x")).is_empty());
     }
 
     proptest! {

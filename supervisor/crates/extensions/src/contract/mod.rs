@@ -15,8 +15,9 @@ pub(crate) use api_route::is_header_name;
 pub use api_route::{ApiReply, ApiReplyError, ApiRequest, BodyEncoding};
 pub use auth_provider::{AuthError, AuthOutcome, AuthPeer, AuthReply, AuthRequest, AuthenticatedSubject};
 pub use channel::{
-    BUTTON_TOPIC, CLOSED_TOPIC, ChannelButton, ChannelOp, ChannelOutcome, ChannelReply, ChannelRequest,
-    MESSAGE_TOPIC,
+    BUTTON_TOPIC, CLOSED_TOPIC, ChannelButton, ChannelFeature, ChannelFile, ChannelOp, ChannelOutcome,
+    ChannelReply, ChannelRequest, FILE_FIELD, FilePiece, MAX_FILES, MAX_PIECE_BYTES, MESSAGE_TOPIC,
+    UNSUPPORTED_TOPIC,
 };
 pub use hook::{HookRequest, HookSession};
 pub(crate) use notification::add_named_fields;

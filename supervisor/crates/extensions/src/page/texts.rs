@@ -127,9 +127,14 @@ A channel's plugin tells [events](event-source.md), so it needs `events` in its 
 
 | topic | `details` | fields |
 |---|---|---|
-| `channel.message` | the text | `conversation` (where an answer goes), `sender_id`, `sender_name`, `group_id` (left out in a direct conversation), `mentioned` (`true` if the service marks the agent as addressed) |
+| `channel.message` | the text; may be empty beside a file | `conversation` (where an answer goes), `sender_id`, `sender_name`, `group_id` (left out in a direct conversation), `mentioned` (`true` if the service marks the agent as addressed), `file_1` to `file_8` |
 | `channel.button` | | the same without `mentioned`, and `button`: the id of the button that was pressed |
+| `channel.unsupported` | what it was, such as `edits of messages` | as `channel.message`, without files: the agent says in the conversation that it is not passed on |
 | `channel.closed` | | none: the plugin has started, and asks to be opened |
+
+A file of a message is `{\"id\": \"…\", \"name\": \"plan.pdf\", \"bytes\": 70000}`, as JSON of at most 512 bytes; `bytes` may be left out. The id is
+for the plugin: with it the agent fetches the file (`fetch`) when the message's turn begins, in pieces of at most 512 KiB, within `agent.media`.
+Images go to models that see; other files are attachments. Of one that cannot be had the model and the person are told why.
 
 The id of an event is the message's own, so that one that is told twice is one turn. A text that is longer than an event takes is for the
 plugin to refuse, where its sender sees it.
@@ -143,6 +148,16 @@ plugin to refuse, where its sender sees it.
 - In a group a call has to be allowed to the group and to who spoke, by `agent.allow.senders`.
 - A call that needs approval is shown with `Allow` and `Deny`. A button counts as its sender: in a direct conversation one of `approve`, in
   a group one of `agent.groups.GROUP.approvers`. A text never decides an approval; it answers a question of the agent's.
+
+## What it can
+
+The answer to `open` lists in `supports` what the channel can beside sending texts:
+
+| | |
+|---|---|
+| `typing` | it shows that an answer is being written: while a turn runs it is asked to every 4 s |
+
+A session whose `verbose` is on has its calls shown in the conversation, with arguments and results.
 
 ## What becomes of the answer
 

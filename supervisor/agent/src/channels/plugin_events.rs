@@ -8,13 +8,37 @@ use talon_proto::host::HostEvent;
 use talon_store::Error;
 use tonic::{Code, Status};
 
-use super::inbound::{InboundEvent, InboundMessage, inbound, plugin};
+use super::inbound::{InboundEvent, InboundMessage, MessageSource, inbound, is_message, plugin};
 use super::outbound::OutboundText;
 use super::routing::{Drop, is_addressed, route};
 use super::service::{AcceptOutcome, Channels};
 
 /// The most events that are read before their number is stored.
 const MAX_EVENTS: usize = 64;
+
+/// Which of a channel's events a stream is read for. There are two streams of the same events, each with a cursor of its own: messages may
+/// have to wait for room, and what makes room may be a button that was told after them. Each is read in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventReader {
+    /// Messages.
+    Messages,
+    /// Buttons, and that a plugin has started.
+    Buttons,
+}
+
+impl EventReader {
+    fn reads(self, event: &HostEvent) -> bool {
+        is_message(event) == (self == Self::Messages)
+    }
+
+    /// By what its cursor is stored.
+    fn source(self, source: &str) -> String {
+        match self {
+            Self::Messages => source.to_owned(),
+            Self::Buttons => format!("buttons {source}"),
+        }
+    }
+}
 
 /// Why a stream of events ended.
 #[derive(Debug, thiserror::Error)]
@@ -27,21 +51,23 @@ enum FollowError {
 
 impl Channels {
     /// Reads events until the agent ends.
-    pub(super) async fn follow(self: Arc<Self>) {
+    pub(super) async fn follow(self: Arc<Self>, reader: EventReader) {
         let mut reported = false;
         while !self.ending.is_cancelled() {
             let followed = tokio::select! {
                 () = self.ending.cancelled() => return,
-                followed = self.follow_stream() => followed,
+                followed = self.follow_stream(reader) => followed,
             };
             match followed {
                 Ok(()) => reported = false,
                 Err(FollowError::Host(status)) if status.code() == Code::Unimplemented => {
-                    tracing::info!("the supervisor keeps no events of plugins: channels hear nothing");
+                    if reader == EventReader::Messages {
+                        tracing::info!("the supervisor keeps no events of plugins: channels hear nothing");
+                    }
                     return;
                 }
                 // Once, not each time: it is tried again every few seconds.
-                Err(error) if !reported => {
+                Err(error) if !reported && reader == EventReader::Messages => {
                     reported = true;
                     let error = talon_error_chain::error_chain(&error);
                     tracing::warn!(error, "channels hear nothing until the plugins' events can be read");
@@ -52,9 +78,10 @@ impl Channels {
         }
     }
 
-    async fn follow_stream(self: &Arc<Self>) -> Result<(), FollowError> {
-        let (events, source) = (self.agent.plugin_events(), self.agent.event_source());
-        let after = self.store.cursor(&source).await?;
+    async fn follow_stream(self: &Arc<Self>, reader: EventReader) -> Result<(), FollowError> {
+        let events = self.agent.plugin_events();
+        let source = reader.source(&self.agent.event_source());
+        let after = self.cursor(reader).await?;
         let stream = match events.subscribe(after).await {
             // They are of another log: its directory was lost, or replaced.
             Err(status) if status.code() == Code::OutOfRange && after > 0 => events.subscribe(0).await?,
@@ -62,18 +89,20 @@ impl Channels {
         };
         let mut stream = stream.ready_chunks(MAX_EVENTS);
         while let Some(read) = stream.next().await {
-            let (mut last, mut failure) = (None, None);
+            let (mut last, mut failure, mut is_taken) = (None, None, reader == EventReader::Messages);
             for event in read {
                 match event {
                     Ok(event) => {
                         last = Some(event.number);
-                        self.take(&event).await?;
+                        if reader.reads(&event) {
+                            is_taken |= self.take(&event).await?;
+                        }
                     }
                     Err(status) => failure = Some(status),
                 }
             }
-            if let Some(last) = last {
-                // Only now: what has no row comes again.
+            if let Some(last) = last.filter(|_| is_taken) {
+                // Only now: what has no row comes again. Of messages the other reader keeps no cursor: it passes them once more.
                 self.store.set_cursor(&source, last).await?;
             }
             if let Some(status) = failure {
@@ -83,9 +112,29 @@ impl Channels {
         Ok(())
     }
 
-    /// Takes one event, if it is of a channel's plugin.
-    async fn take(self: &Arc<Self>, event: &HostEvent) -> Result<(), Error> {
-        let Some(said) = inbound(event) else { return Ok(()) };
+    /// After which event a stream is read.
+    async fn cursor(&self, reader: EventReader) -> Result<u64, Error> {
+        let source = self.agent.event_source();
+        if let Some(after) = self.store.cursor(&reader.source(&source)).await? {
+            return Ok(after);
+        }
+        // An earlier version had one cursor for both. From now on each has its own, whatever the other one reads.
+        let after = self.store.cursor(&EventReader::Messages.source(&source)).await?.unwrap_or_default();
+        self.store.set_cursor(&reader.source(&source), after).await?;
+        Ok(after)
+    }
+
+    /// Takes one event. Returns whether it is one of a channel.
+    async fn take(self: &Arc<Self>, event: &HostEvent) -> Result<bool, Error> {
+        let Some(said) = inbound(event) else { return Ok(false) };
+        self.take_inbound(event, said).await.map(|()| true)
+    }
+
+    async fn take_inbound(
+        self: &Arc<Self>,
+        event: &HostEvent,
+        said: Result<InboundEvent, &'static str>,
+    ) -> Result<(), Error> {
         let plugin = plugin(event);
         let of_plugin = |entry: &ChannelEntry| entry.action.split('.').next() == Some(plugin);
         let Some(entry) = self.entries().into_iter().find(of_plugin) else {
@@ -114,6 +163,10 @@ impl Channels {
                 self.press(&entry, &speaker, &button).await;
                 Ok(())
             }
+            Ok(InboundEvent::Unsupported { speaker, mentioned, what }) => {
+                self.refuse(&entry, &speaker, mentioned, &what);
+                Ok(())
+            }
             Ok(InboundEvent::Message(message)) => self.hear(&entry, message).await,
         }
     }
@@ -140,7 +193,7 @@ impl Channels {
                 return Ok(());
             }
         };
-        if self.answer_question(&route, &entry.name, &message.text).await {
+        if message.files.is_empty() && self.answer_question(&route, &entry.name, &message.text).await {
             return Ok(());
         }
         let (conversation, id) = (speaker.conversation.clone(), message.id.clone());
@@ -148,6 +201,19 @@ impl Channels {
             self.say(&entry.name, &conversation, format!("full:{id}"), TOO_MANY.to_owned());
         }
         Ok(())
+    }
+
+    /// Says of something that it is not passed on, to somebody who may speak there. Strangers get no answer, and groups none that is
+    /// between people.
+    fn refuse(self: &Arc<Self>, entry: &ChannelEntry, speaker: &MessageSource, mentioned: bool, what: &str) {
+        let setup = self.agent.setup();
+        let is_heard = route(entry, &setup.settings.agent, speaker).is_ok();
+        if !is_heard || !is_addressed(entry, speaker, "", mentioned) {
+            let (channel, sender) = (&entry.name, &speaker.sender_id);
+            return tracing::debug!(channel, sender, "what a channel does not pass on is dropped");
+        }
+        let text = format!("This channel does not pass on {what}. Send a text, a photo or a file.");
+        self.say(&entry.name, &speaker.conversation, format!("unsupported:{}", self.next_id()), text);
     }
 
     /// Sends a short text of our own, in the background. It is left out while too many are being sent.

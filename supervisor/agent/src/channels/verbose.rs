@@ -1,0 +1,174 @@
+//! The calls of a turn, as a session shows them in its conversation whose `verbose` is on.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use talon_proto::agent::{ToolCall, ToolResult};
+use talon_sanitize::Raw;
+use tokio::sync::mpsc;
+
+use super::outbound::OutboundText;
+use super::service::Channels;
+
+/// The most characters of one call's arguments, or of its result. What is cut can be read with `talon session show`.
+const MAX_SHOWN_CHARS: usize = 1500;
+/// The most texts of one turn that wait to be sent. 64: one more is left out, and that is said.
+const MAX_WAITING: usize = 64;
+
+/// Where the texts of a turn go.
+pub(super) struct CallTexts {
+    sender: mpsc::Sender<String>,
+    left_out: u64,
+}
+
+impl CallTexts {
+    pub(super) fn new() -> (Self, mpsc::Receiver<String>) {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        (Self { sender, left_out: 0 }, receiver)
+    }
+
+    /// Shows a text, or counts it if too many wait.
+    pub(super) fn push(&mut self, text: String) {
+        if self.sender.try_send(text).is_err() {
+            self.left_out += 1;
+        }
+    }
+
+    /// The turn is over: says what was left out.
+    pub(super) async fn finish(self) {
+        if self.left_out > 0 {
+            let text = format!("({} more calls and results: talon session show)", self.left_out);
+            // Without a receiver there is nobody to tell.
+            let _sent = self.sender.send(text).await;
+        }
+    }
+}
+
+/// A call with its arguments.
+pub(super) fn call_text(call: &ToolCall) -> String {
+    let mut text = format!("🔧 {}.{}", line(&call.plugin), line(&call.action));
+    let mut shown = String::new();
+    match serde_json::from_str(&call.arguments) {
+        Ok(Value::Object(arguments)) => {
+            let mut arguments: Vec<_> = arguments.iter().collect();
+            arguments.sort_by_key(|(name, _)| *name);
+            for (name, value) in arguments {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                // Writing to a text cannot fail.
+                let _ = write!(shown, "\n{name}: {value}");
+            }
+        }
+        _ => {
+            shown.push('\n');
+            shown.push_str(&call.arguments);
+        }
+    }
+    text.push_str(&bounded(&shown));
+    text
+}
+
+/// A result.
+pub(super) fn result_text(result: &ToolResult) -> String {
+    let mark = if result.success { "✅" } else { "❌" };
+    let tool = line(&result.tool.replacen("__", ".", 1));
+    format!("{mark} {tool} ({} ms)\n{}", result.duration_ms, bounded(content(&result.output)))
+}
+
+/// What is inside of the guard's envelope, which is for models.
+fn content(block: &str) -> &str {
+    let block = block.trim();
+    match block.split_once('\n') {
+        Some((first, rest)) if first.starts_with("[plugin_output") => {
+            rest.rsplit_once('\n').map_or(rest, |(content, _)| content)
+        }
+        _ => block,
+    }
+}
+
+fn line(text: &str) -> String {
+    Raw::from(text).line().into_string()
+}
+
+fn bounded(text: &str) -> String {
+    let whole = text.chars().count();
+    if whole <= MAX_SHOWN_CHARS {
+        return text.to_owned();
+    }
+    let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+    format!("{shown}…\n({} more characters: talon session show)", whole - MAX_SHOWN_CHARS)
+}
+
+impl Channels {
+    /// Sends texts in their order, until there are no more. Each is tried as an answer is.
+    pub(super) async fn show_calls(
+        &self,
+        channel: &str,
+        conversation: &str,
+        message: &str,
+        mut texts: mpsc::Receiver<String>,
+    ) {
+        let mut number = 0_u32;
+        while let Some(text) = texts.recv().await {
+            number = number.saturating_add(1);
+            let id = format!("{message}.call{number}");
+            let said = OutboundText { channel, conversation, id: &id, text: &text, buttons: &[] };
+            self.deliver(said, None).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn call(arguments: &str) -> ToolCall {
+        let (plugin, action) = ("files".to_owned(), "read".to_owned());
+        ToolCall { plugin, action, arguments: arguments.to_owned(), ..ToolCall::default() }
+    }
+
+    // Promises: GW-230
+    #[test]
+    fn a_call_has_its_arguments_and_a_result_what_is_inside_of_its_envelope() {
+        assert_eq!(
+            call_text(&call(r#"{"path": "a", "lines": [1, 2]}"#)),
+            "🔧 files.read\nlines: [1,2]\npath: a"
+        );
+        assert_eq!(call_text(&call("no JSON")), "🔧 files.read\nno JSON");
+        let result = ToolResult {
+            tool: "files__read".to_owned(),
+            success: true,
+            output: "[plugin_output source=\"files\"]\nhello\nthere\n[/plugin_output]".to_owned(),
+            duration_ms: 7,
+            ..ToolResult::default()
+        };
+        assert_eq!(result_text(&result), "✅ files.read (7 ms)\nhello\nthere");
+        let failed = ToolResult { success: false, output: "denied by user".to_owned(), ..result };
+        assert_eq!(result_text(&failed), "❌ files.read (7 ms)\ndenied by user");
+        let long = call_text(&call(&"x".repeat(5000)));
+        assert!(long.ends_with("more characters: talon session show)"), "{long}");
+    }
+
+    // Promises: GW-230
+    #[tokio::test]
+    async fn what_is_too_much_is_counted_and_said() {
+        let (mut texts, mut waiting) = CallTexts::new();
+        (0..MAX_WAITING + 3).for_each(|number| texts.push(number.to_string()));
+        let finishing = tokio::spawn(texts.finish());
+        let mut shown = Vec::new();
+        while let Some(text) = waiting.recv().await {
+            shown.push(text);
+        }
+        finishing.await.expect("it ends");
+        assert_eq!(shown.len(), MAX_WAITING + 1);
+        assert_eq!(shown.last().map(String::as_str), Some("(3 more calls and results: talon session show)"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_bounded_whatever_comes(arguments in ".{0,4000}") {
+            prop_assert!(call_text(&call(&arguments)).chars().count() < MAX_SHOWN_CHARS + 100);
+        }
+    }
+}
