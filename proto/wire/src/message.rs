@@ -40,11 +40,24 @@ fn with_prefix(length: usize) -> BytesMut {
 /// # Errors
 /// The status for a client that sent something else, or whose stream broke: OUT_OF_RANGE if the message is
 /// longer.
-pub async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
+pub async fn read<M: Message + Default>(from: RecvStream, limit: usize) -> Result<M, Status> {
+    read_counted(from, limit, |_| Ok(())).await
+}
+
+/// The same; each piece is counted before it is kept.
+///
+/// # Errors
+/// As [`read`], and those of `count`.
+pub async fn read_counted<M: Message + Default>(
+    mut from: RecvStream,
+    limit: usize,
+    mut count: impl FnMut(usize) -> Result<(), Status>,
+) -> Result<M, Status> {
     let refused = |error| refused(error, limit);
     let mut reader = MessageReader::new(limit);
     while let Some(piece) = from.data().await {
         let piece = piece.map_err(Status::from)?;
+        count(piece.len())?;
         // It fails only if the stream is over, and then nothing more comes.
         let _ = from.flow_control().release_capacity(piece.len());
         reader.push(piece).map_err(refused)?;

@@ -1,30 +1,49 @@
 //! Places of turns that nobody waits for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+/// The places: each is a turn that holds a stream to the agent. How many of one sender there may be is the agent's limit
+/// (`agent.limits.turns_per_sender`). Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BackgroundTurns(Arc<AtomicUsize>);
 
-/// Turns that nobody waits for, at once, of everybody: each holds a stream to the agent. One more is refused as busy.
-pub(crate) const MAX_BACKGROUND_TURNS: usize = 256;
-
-/// The places. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct BackgroundTurns(Arc<Semaphore>);
-
-impl Default for BackgroundTurns {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_BACKGROUND_TURNS)))
-    }
-}
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct BackgroundPlace(Arc<AtomicUsize>);
 
 impl BackgroundTurns {
-    /// A place, until it is dropped; `None` if all are taken.
-    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0).try_acquire_owned().ok()
+    /// A place; `None` if so many are taken.
+    pub(crate) fn place(&self, most: usize) -> Option<BackgroundPlace> {
+        let more = |taken: usize| (taken < most).then_some(taken + 1);
+        self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(BackgroundPlace(Arc::clone(&self.0)))
     }
 
     /// How many are taken.
     pub(crate) fn taken(&self) -> usize {
-        MAX_BACKGROUND_TURNS - self.0.available_permits()
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for BackgroundPlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Promises: GW-139
+    #[test]
+    fn places_come_back() {
+        let turns = BackgroundTurns::default();
+        let held: Vec<_> = std::iter::from_fn(|| turns.place(2)).collect();
+        assert_eq!((held.len(), turns.taken()), (2, 2));
+        assert!(turns.place(3).is_some(), "the limit is that of the moment");
+        drop(held);
+        assert_eq!(turns.taken(), 0);
     }
 }

@@ -51,12 +51,22 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// The longest time for a request's body.
     pub body_timeout: Duration,
+    /// How long a client may take nothing of what is sent to it.
+    pub unread_timeout: Duration,
     /// The largest body of a request.
     pub body_bytes: usize,
     /// Requests within a minute of one token or browser session.
     pub requests_per_minute: u32,
     /// Requests within a minute of one client address.
     pub requests_per_minute_per_address: u32,
+    /// WebSocket connections in all.
+    pub websockets: usize,
+    /// WebSocket connections of one caller.
+    pub websockets_per_caller: usize,
+    /// Messages of one WebSocket connection that are not answered yet.
+    pub messages_per_websocket: usize,
+    /// Turns in all that nobody waits for.
+    pub background_turns: usize,
 }
 
 /// Why settings were not taken over. The supervisor has checked them, so it is of another version.
@@ -113,9 +123,14 @@ impl From<&gateway::Limits> for Limits {
             connections_per_address: count(limits.connections_per_address),
             header_timeout: Duration::from_millis(limits.header_timeout_ms),
             body_timeout: Duration::from_millis(limits.body_timeout_ms),
+            unread_timeout: Duration::from_millis(limits.unread_timeout_ms),
             body_bytes: usize::try_from(limits.body_bytes).unwrap_or(usize::MAX),
             requests_per_minute: limits.requests_per_minute,
             requests_per_minute_per_address: limits.requests_per_minute_per_address,
+            websockets: count(limits.websockets),
+            websockets_per_caller: count(limits.websockets_per_caller),
+            messages_per_websocket: count(limits.messages_per_websocket),
+            background_turns: count(limits.background_turns),
         }
     }
 }

@@ -1,26 +1,72 @@
 //! How many connections there are, and what became of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::identity::Caller;
+use crate::settings::Limits;
 
 /// Counts WebSocket connections.
 #[derive(Debug, Default)]
 pub(crate) struct SocketCounters {
-    open: AtomicU64,
+    open: Mutex<OpenSockets>,
     messages: AtomicU64,
     cut: AtomicU64,
 }
 
+/// Connections that are open, by whose they are.
+#[derive(Debug, Default)]
+struct OpenSockets {
+    all: usize,
+    by_caller: HashMap<Arc<str>, usize>,
+}
+
 /// The place of an open connection, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct SocketPlace(Arc<SocketCounters>);
+pub(crate) struct SocketPlace {
+    counters: Arc<SocketCounters>,
+    caller: Arc<str>,
+}
+
+/// There are as many connections as there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SocketLimitError {
+    /// Of everybody.
+    #[error("there are {0} WebSocket connections (gateway.limits.websockets): close some, or connect later")]
+    All(usize),
+    /// Of this caller.
+    #[error(
+        "{0} WebSocket connections of one caller are the most (gateway.limits.websockets_per_caller): close one of them"
+    )]
+    Caller(usize),
+}
 
 impl SocketCounters {
-    /// A place, unless there are so many already.
-    pub(crate) fn enter(counters: &Arc<Self>, most: u64) -> Option<SocketPlace> {
-        let more = |open: u64| (open < most).then_some(open + 1);
-        counters.open.try_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(SocketPlace(Arc::clone(counters)))
+    /// A place for a connection of this caller. Fewer places than before close nothing.
+    ///
+    /// # Errors
+    /// [`SocketLimitError`]
+    pub(crate) fn enter(
+        counters: &Arc<Self>,
+        caller: &Caller,
+        limits: &Limits,
+    ) -> Result<SocketPlace, SocketLimitError> {
+        let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());
+        let mut open = counters.open.lock();
+        if open.all >= limits.websockets {
+            return Err(SocketLimitError::All(limits.websockets));
+        }
+        let own = open.by_caller.get(key).copied().unwrap_or(0);
+        if own >= limits.websockets_per_caller {
+            return Err(SocketLimitError::Caller(limits.websockets_per_caller));
+        }
+        let caller: Arc<str> = key.into();
+        open.by_caller.insert(Arc::clone(&caller), own + 1);
+        open.all += 1;
+        Ok(SocketPlace { counters: Arc::clone(counters), caller })
     }
 
     pub(crate) fn count_message(&self) {
@@ -33,7 +79,7 @@ impl SocketCounters {
 
     /// Connections that are open.
     pub(crate) fn open(&self) -> u64 {
-        self.open.load(Ordering::Relaxed)
+        self.open.lock().all as u64
     }
 
     /// Messages of clients.
@@ -49,6 +95,45 @@ impl SocketCounters {
 
 impl Drop for SocketPlace {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        let mut open = self.counters.open.lock();
+        open.all -= 1;
+        if let Some(own) = open.by_caller.get_mut(&self.caller) {
+            *own -= 1;
+            if *own == 0 {
+                open.by_caller.remove(&self.caller);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::{Scope, Subject, Via};
+    use crate::testing::TEST_LIMITS;
+
+    fn caller(token: &str) -> Caller {
+        Caller {
+            subject: Subject::of("token", token).unwrap(),
+            scopes: [Scope::Chat].into_iter().collect(),
+            channel: "gateway".into(),
+            session: None,
+            via: Via::Token(token.into()),
+        }
+    }
+
+    // Promises: GW-139
+    #[test]
+    fn one_caller_cannot_take_all_places() {
+        let counters = Arc::<SocketCounters>::default();
+        let limits = Limits { websockets: 5, websockets_per_caller: 3, ..TEST_LIMITS };
+        let enter = |token| SocketCounters::enter(&counters, &caller(token), &limits);
+        let mut held: Vec<_> = std::iter::from_fn(|| enter("a").ok()).collect();
+        assert_eq!((held.len(), enter("a").unwrap_err()), (3, SocketLimitError::Caller(3)));
+        held.extend(std::iter::from_fn(|| enter("b").ok()));
+        assert_eq!((counters.open(), enter("c").unwrap_err()), (5, SocketLimitError::All(5)));
+        drop(held);
+        assert_eq!(counters.open(), 0);
+        assert!(counters.open.lock().by_caller.is_empty(), "a free place is forgotten");
     }
 }

@@ -24,9 +24,14 @@ pub const TEST_LIMITS: Limits = Limits {
     connections_per_address: 4096,
     header_timeout: Duration::from_secs(30),
     body_timeout: Duration::from_secs(30),
+    unread_timeout: Duration::from_secs(30),
     body_bytes: 16 << 20,
     requests_per_minute: 1_000_000,
     requests_per_minute_per_address: 1_000_000,
+    websockets: 4096,
+    websockets_per_caller: 4096,
+    messages_per_websocket: 4096,
+    background_turns: 4096,
 };
 
 /// Callers by their secret: what the supervisor knows otherwise.

@@ -5,6 +5,7 @@ use std::os::unix::net;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_agent_settings::LimitKeys;
 use talon_listen::{ConnectionLimiter, ConnectionPermit, LogThrottle};
 use talon_proto::agent::AttachClient;
 use tokio::net::{UnixListener, UnixStream};
@@ -13,7 +14,6 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::forward::forward;
-use super::pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};
 use super::supervisor::AgentSupervisor;
 use crate::config::name_of;
 use crate::peer::Peer;
@@ -39,7 +39,7 @@ pub struct ClientListener {
 
 impl ClientListener {
     /// Starts to accept on a duplicate of the listener: clients that connect while nothing accepts wait in
-    /// the listener's queue. Must be called within a tokio runtime.
+    /// the listener's queue. Of `limits` those of connections hold. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When there are too many open files.
@@ -47,9 +47,12 @@ impl ClientListener {
         listener: &net::UnixListener,
         recognise: PeerClassifier,
         keeper: AgentSupervisor,
+        limits: &LimitKeys,
     ) -> io::Result<Self> {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
-        let connections = ConnectionLimiter::new(MAX_CLIENTS, MAX_CLIENTS_PER_UID);
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let connections =
+            ConnectionLimiter::new(count(limits.connections), count(limits.connections_per_user));
         let doorman = Acceptor::new(SOCKET_NAME, recognise, Arc::clone(&connections));
         let accepting = async move {
             loop {

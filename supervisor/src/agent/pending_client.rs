@@ -5,15 +5,8 @@ use std::os::fd::OwnedFd;
 use talon_proto::agent::AttachClient;
 use tokio::sync::oneshot;
 
-/// Maximum concurrent connections. Each is a terminal, a gateway or a script, and costs two tasks here and in
-/// the agent, which runs fewer turns at once than this. A further connection is closed at once, which its
-/// client reports.
-pub const MAX_CLIENTS: usize = 64;
-/// Maximum concurrent connections of one uid, so that one user cannot lock out others.
-pub const MAX_CLIENTS_PER_UID: usize = 48;
-/// Maximum number of connections that wait to be passed on: every client at once, and some of the
-/// supervisor's own.
-pub(super) const MAX_WAITING: usize = MAX_CLIENTS + 8;
+/// Connections of the supervisor's own that wait to be passed on, beside every client's at once (`agent.limits.connections`).
+pub(super) const OWN_WAITING: usize = 8;
 
 /// A client's connection and identity.
 pub(super) struct PendingClient {

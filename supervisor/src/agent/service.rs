@@ -19,9 +19,6 @@ static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
 /// The first wait before a restart: short, since a user may be waiting. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(200);
 
-/// Descriptors: 64 clients, as many connections to providers and to its database, and the rest for files.
-/// Beyond that, opening one fails.
-const MAX_DESCRIPTORS: u64 = 1024;
 /// Memory of all its processes. Turns are limited in number and size, far below this; tokenizers take some
 /// tens of MiB. Beyond the limit the kernel kills it, and it is restarted.
 const MAX_MEMORY_BYTES: u64 = 2 << 30;
@@ -56,7 +53,7 @@ pub async fn workspace(dir: Option<&Path>) -> Result<Option<PathBuf>, WorkspaceE
 }
 
 /// The service spec under `name`, with this `home`, its [`workspace`] if there is one, and access to a
-/// database server.
+/// database server. `nofile` is the most descriptors that it may have (`agent.limits.nofile`).
 #[must_use]
 pub fn service_spec(
     name: PluginName,
@@ -65,13 +62,14 @@ pub fn service_spec(
     mode: Mode,
     workspace: Option<PathBuf>,
     server: Option<&str>,
+    nofile: u32,
 ) -> ServiceSpec {
     let sandbox = SandboxSettings {
         mode,
         // The addresses of its providers are in its settings, and may be those of a proxy, so they are not
         // known here.
         network: NetworkAccess::Full,
-        limits: limits(),
+        limits: limits(nofile),
         ..SandboxSettings::default()
     };
     let of_server = server.map(database_paths).unwrap_or_default();
@@ -80,9 +78,9 @@ pub fn service_spec(
 }
 
 /// Its resource limits. Its database may become as large as the disk.
-fn limits() -> Limits {
+fn limits(nofile: u32) -> Limits {
     Limits {
-        nofile: MAX_DESCRIPTORS,
+        nofile: u64::from(nofile),
         memory_bytes: MAX_MEMORY_BYTES,
         nproc: MAX_TASKS,
         fsize_bytes: u64::MAX,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use talon_agent_settings::AgentKeys;
+use talon_agent_settings::{AgentKeys, LimitKeys};
 use talon_plugin_config::document::origin::KeyPath;
 
 use super::types::{Config, Gateway, GatewayLimits, Grants, Host, Log, Plugins, Sandbox, Tools};
@@ -40,7 +40,7 @@ impl Config {
         let tools = &running.plugins.tools;
         Self {
             guard,
-            host: Host { frames: running.host.frames, ..host },
+            host: Host { frames: running.host.frames, limits: running.host.limits, ..host },
             reload,
             sandbox: Sandbox { uid_range: running.sandbox.uid_range, ..sandbox },
             plugins: Plugins {
@@ -64,6 +64,12 @@ impl Config {
                 },
                 program: running.agent.program.clone(),
                 workspace: running.agent.workspace.clone(),
+                limits: LimitKeys {
+                    connections: running.agent.limits.connections,
+                    connections_per_user: running.agent.limits.connections_per_user,
+                    nofile: running.agent.limits.nofile,
+                    ..agent.limits
+                },
                 ..agent
             },
             models,
@@ -78,6 +84,7 @@ impl Config {
                 limits: GatewayLimits {
                     // Its descriptors are fixed at its start.
                     connections: running.gateway.limits.connections,
+                    credentials: running.gateway.limits.credentials,
                     ..gateway.limits
                 },
                 ..gateway

@@ -5,9 +5,6 @@ use talon_proto::host;
 
 use super::secret::Digest;
 
-/// Credentials at once: tokens of programs and channels, and sessions of browsers. One more is refused until some are revoked.
-pub(super) const MAX_CREDENTIALS: usize = 1024;
-
 /// A credential as it is stored: without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CredentialRecord {

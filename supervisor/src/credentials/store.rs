@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use super::record::{CredentialRecord, MAX_CREDENTIALS};
+use super::record::CredentialRecord;
 use crate::state::StateSupervisor;
 
 /// The namespace. It is [reserved](talon_plugin_config::name::RESERVED_NAMES), so no plugin reads or writes it.
@@ -33,8 +33,8 @@ impl StateStore {
         Self { client: OperatorClient::new(state.channel()) }
     }
 
-    /// All records. One that cannot be read is left out and reported: it opens nothing then.
-    pub(super) async fn load(&self) -> Result<Vec<CredentialRecord>, Status> {
+    /// All records, at most so many. One that cannot be read is left out and reported: it opens nothing then.
+    pub(super) async fn load(&self, most: usize) -> Result<Vec<CredentialRecord>, Status> {
         let mut records = Vec::new();
         let mut page_token = String::new();
         loop {
@@ -49,7 +49,7 @@ impl StateStore {
             };
             for entry in listed.entries {
                 records.extend(self.get(&entry.key).await?);
-                if records.len() >= MAX_CREDENTIALS {
+                if records.len() >= most {
                     return Ok(records);
                 }
             }

@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::grant::TokenGrant;
 use super::links::{LINK_LIFETIME, Link, Links};
-use super::record::{CredentialKind, CredentialRecord, MAX_CREDENTIALS, NewRecord};
+use super::record::{CredentialKind, CredentialRecord, NewRecord};
 use super::secret::{Digest, NewSecret};
 use super::store::StateStore;
 use crate::to_wire::unix_ms;
@@ -27,9 +27,9 @@ const REVOCATIONS: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialError {
     #[error(
-        "there are {MAX_CREDENTIALS} tokens and browser sessions, which is the most: revoke some (`talon token list`)"
+        "there are {0} tokens and browser sessions, which is the most: revoke some (`talon token list`), or raise gateway.limits.credentials"
     )]
-    Full,
+    Full(usize),
     #[error("there is no token {0}: see `talon token list`")]
     Unknown(String),
     #[error("the credential does not hold")]
@@ -46,6 +46,8 @@ pub struct Credentials(Arc<Inner>);
 
 struct Inner {
     store: StateStore,
+    /// The most credentials.
+    most: usize,
     /// Held while a change is stored, so that changes are stored in their order. A check does not wait for it.
     writes: tokio::sync::Mutex<()>,
     /// `None` until they were read.
@@ -55,12 +57,12 @@ struct Inner {
 }
 
 impl Credentials {
-    /// Nothing is read yet: that is done when they are first needed.
+    /// At most so many. Nothing is read yet: that is done when they are first needed.
     #[must_use]
-    pub fn new(store: StateStore) -> Self {
+    pub fn new(store: StateStore, most: usize) -> Self {
         let (revoked, _) = broadcast::channel(REVOCATIONS);
         let (writes, table, links) = Default::default();
-        Self(Arc::new(Inner { store, writes, table, links, revoked }))
+        Self(Arc::new(Inner { store, most, writes, table, links, revoked }))
     }
 
     /// Issues a token. Returns its secret, which is stored nowhere, and what is known of it.
@@ -174,11 +176,12 @@ impl Credentials {
         let _ordered = self.0.writes.lock().await;
         let now = unix_ms(SystemTime::now());
         let count = || self.with(|table| table.len());
-        if count() >= MAX_CREDENTIALS {
+        let most = self.0.most;
+        if count() >= most {
             self.forget_expired(now).await;
         }
-        if count() >= MAX_CREDENTIALS {
-            return Err(CredentialError::Full);
+        if count() >= most {
+            return Err(CredentialError::Full(most));
         }
         let record = CredentialRecord::new(new, secret.id, secret.digest, now, lifetime.map(later));
         self.0.store.put(&record).await.map_err(CredentialError::Store)?;
@@ -206,7 +209,7 @@ impl Credentials {
         }
         let _ordered = self.0.writes.lock().await;
         if self.0.table.lock().is_none() {
-            let records = self.0.store.load().await.map_err(CredentialError::Store)?;
+            let records = self.0.store.load(self.0.most).await.map_err(CredentialError::Store)?;
             *self.0.table.lock() =
                 Some(records.into_iter().map(|record| (record.id.clone(), record)).collect());
         }

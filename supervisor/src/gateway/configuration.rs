@@ -88,6 +88,11 @@ fn collect(config: &Config) -> Result<GatewayConfiguration, CertificateError> {
             body_bytes: length(limits.body.as_usize()),
             requests_per_minute: limits.requests_per_minute,
             requests_per_minute_per_address: limits.requests_per_minute_per_address,
+            websockets: limits.websockets,
+            websockets_per_caller: limits.websockets_per_caller,
+            messages_per_websocket: limits.messages_per_websocket,
+            background_turns: limits.background_turns,
+            unread_timeout_ms: milliseconds(limits.unread_timeout.get()),
         }),
     };
     Ok(GatewayConfiguration { message, file: bytes })

@@ -15,9 +15,11 @@ use crate::service;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 /// Descriptors beside those of connections: its connections to host and agent, and what the runtime has open.
 const OTHER_DESCRIPTORS: u64 = 64;
-/// Memory of the process: connections and bodies are limited in number and size, and are a part of this. Beyond it the kernel kills
-/// it, and it is started again.
-const MAX_MEMORY_BYTES: u64 = 1 << 30;
+/// Memory of the process for each connection: twice what one may hold that is not read (64 KiB to its client, and as much of what the
+/// agent sends), and as much again for what is read and made. Beyond all of it the kernel kills the process, and it is started again.
+const MEMORY_BYTES_PER_CONNECTION: u64 = 256 << 10;
+/// Memory of the process with few connections: the largest bodies are a part of it.
+const MIN_MEMORY_BYTES: u64 = 1 << 30;
 /// Threads: one for each processor, and those of the runtime.
 const MAX_TASKS: u64 = 128;
 
@@ -39,7 +41,8 @@ pub fn service_spec(
     };
     let limits = Limits {
         nofile: u64::from(gateway.limits.connections) + OTHER_DESCRIPTORS,
-        memory_bytes: MAX_MEMORY_BYTES,
+        memory_bytes: (u64::from(gateway.limits.connections) * MEMORY_BYTES_PER_CONNECTION)
+            .max(MIN_MEMORY_BYTES),
         nproc: MAX_TASKS,
         ..Limits::default()
     };

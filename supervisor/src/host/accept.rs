@@ -13,20 +13,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tonic::transport::server::Connected;
 
+use super::limits::count;
+use crate::config::HostLimits;
 use crate::peer::Peer;
 use crate::socket::{Acceptor, HOST_SOCKET_NAME, PeerClassifier};
 
-/// Maximum concurrent connections. Each costs a task and, during a transfer, up to its window. 256 clients
-/// are more than the users and agents of one machine. A further connection is closed at once, which its
-/// client reports.
-pub const MAX_CONNECTIONS: usize = 256;
-/// Maximum concurrent connections of one uid, so that one user cannot lock out others (an operator first of
-/// all).
-pub const MAX_CONNECTIONS_PER_UID: usize = 192;
-
-/// The limiter of the connections of one server.
-pub(super) fn connection_limiter() -> Arc<ConnectionLimiter> {
-    ConnectionLimiter::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID)
+/// The limiter of the connections of one server. A further connection is closed at once, which its client reports.
+pub(super) fn connection_limiter(limits: &HostLimits) -> Arc<ConnectionLimiter> {
+    ConnectionLimiter::new(count(limits.connections), count(limits.connections_per_user))
 }
 
 /// Checks whether the accept loop is alive. Clones share state.
@@ -146,8 +140,8 @@ mod tests {
         let listener = UnixListener::bind(dir.path().join("host.sock")).unwrap();
         let (pulse, heart) = LivenessProbe::new();
         let nobody: PeerClassifier = Arc::new(|_| None);
-        let mut connections =
-            Box::pin(connections(listener, nobody, connection_limiter(), heart, FrameLimits::default()));
+        let limiter = connection_limiter(&HostLimits::default());
+        let mut connections = Box::pin(connections(listener, nobody, limiter, heart, FrameLimits::default()));
         tokio::select! {
             answers = pulse.answers(Duration::from_secs(10)) => assert!(answers),
             _ = futures_util::StreamExt::next(&mut connections) => unreachable!("nobody is let in"),

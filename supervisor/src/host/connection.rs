@@ -26,8 +26,8 @@ use tonic::transport::server::Connected as _;
 use tower::Service as _;
 
 use super::accept::Connection;
-use super::gate::{Gate, RequestLimiter};
-use super::limits::{CLOSE_TIMEOUT, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES};
+use super::gate::{AdmittedRequest, Gate, RequestLimiter};
+use super::limits::{CLOSE_TIMEOUT, REQUEST_SLACK_BYTES, RequestLimits};
 use super::state_proxy::{HostRoutes, StateProxy};
 use super::{FRAME_BYTES, WINDOW_BYTES};
 use crate::peer::Peer;
@@ -45,6 +45,7 @@ const EXECUTE: &str = "/talon.host.v1.Host/Execute";
 pub(super) struct ConnectionService<H: Host> {
     host: Arc<H>,
     requests: RequestLimiter,
+    requests_per_connection: u32,
     others: Gate<HostRoutes<HostServer<H>>>,
     max_request_bytes: usize,
 }
@@ -52,12 +53,18 @@ pub(super) struct ConnectionService<H: Host> {
 impl<H: Host> ConnectionService<H> {
     /// The host service, with operators' requests to the state service beside it. Two services need no
     /// router, and a router would add a web framework.
-    pub(super) fn new(host: H, operators: StateProxy, max_argument_bytes: usize) -> Arc<Self> {
-        let (host, requests) = (Arc::new(host), RequestLimiter::default());
+    pub(super) fn new(
+        host: H,
+        operators: StateProxy,
+        max_argument_bytes: usize,
+        limits: RequestLimits,
+    ) -> Arc<Self> {
+        let (host, requests) = (Arc::new(host), RequestLimiter::new(limits));
         let max_request_bytes = max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES);
         let server = HostServer::from_arc(host.clone()).max_decoding_message_size(max_request_bytes);
         let others = Gate::new(HostRoutes { host: server, operators }, requests.clone());
-        Arc::new(Self { host, requests, others, max_request_bytes })
+        let requests_per_connection = limits.of_connection;
+        Arc::new(Self { host, requests, requests_per_connection, others, max_request_bytes })
     }
 
     /// Serves a connection until the client closes it. Once `stop` is cancelled, no further request is
@@ -91,7 +98,7 @@ impl<H: Host> ConnectionService<H> {
             .initial_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES)
-            .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+            .max_concurrent_streams(self.requests_per_connection)
             .max_header_list_size(MAX_HEADER_BYTES)
             .handshake::<_, Bytes>(connection);
         let mut connection = tokio::select! {
@@ -156,9 +163,12 @@ impl<H: Host> ConnectionService<H> {
             let mut place = None;
             let answer = {
                 let work = pin!(async {
-                    place = Some(self.requests.admit(&extensions)?);
-                    let read = timeout(BODY_TIMEOUT, message::read(body, self.max_request_bytes));
-                    let request = read.await.map_err(|_| body_timed_out())??;
+                    let AdmittedRequest { place: admitted, mut unread } = self.requests.admit(&extensions)?;
+                    place = Some(admitted);
+                    let count = |bytes| unread.grow(bytes);
+                    let read = message::read_counted(body, self.max_request_bytes, count);
+                    let request = timeout(BODY_TIMEOUT, read).await.map_err(|_| body_timed_out())??;
+                    drop(unread);
                     let metadata = MetadataMap::from_headers(headers);
                     let request = tonic::Request::from_parts(metadata, extensions, request);
                     let answer = self.host.execute(request).await?;

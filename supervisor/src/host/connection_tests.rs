@@ -7,10 +7,9 @@ use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
 use super::super::accept::{ConnectedClient, serve_client};
-use super::super::limits::{MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 use super::super::pending_host::{ANSWERS, CallEvent, PendingHost};
 use super::*;
-use crate::config::Role;
+use crate::config::{HostLimits, Role};
 use crate::peer::Peer;
 
 /// The service, the calls that it observed, and the results of its connections.
@@ -23,7 +22,12 @@ impl Fixture {
     fn new() -> Self {
         let (sender, seen) = mpsc::unbounded_channel();
         Self {
-            serving: ConnectionService::new(PendingHost { seen: sender }, StateProxy::new(None), 1 << 20),
+            serving: ConnectionService::new(
+                PendingHost { seen: sender },
+                StateProxy::new(None),
+                1 << 20,
+                RequestLimits::of_socket(&LIMITS),
+            ),
             seen,
         }
     }
@@ -46,6 +50,19 @@ impl Fixture {
 }
 
 const WINDOW: u32 = 64 << 10;
+const MAX_STREAMS_PER_CONNECTION: u32 = 128;
+const MAX_REQUESTS_PER_UID: usize = 256;
+/// Fewer than by default, so that they are soon reached.
+const LIMITS: HostLimits = HostLimits {
+    connections: 256,
+    connections_per_user: 192,
+    requests: 512,
+    requests_per_user: 256,
+    requests_per_connection: MAX_STREAMS_PER_CONNECTION,
+    service_requests: 4096,
+    follows: 64,
+    follows_per_user: 64,
+};
 
 /// Sends the headers of a call, and its message if there is one.
 fn call(sender: &mut SendRequest<Bytes>, plugin: Option<&str>) -> (ResponseFuture, h2::SendStream<Bytes>) {

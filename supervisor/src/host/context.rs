@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use talon_guard::ResolveError;
 use talon_guard::resolve::Suggestions;
+use talon_listen::ConnectionLimiter;
 use talon_plugin::{Events, Plugin, Registry};
 use talon_plugin_config::name::RESERVED_NAME;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -20,7 +21,7 @@ use crate::credentials::Credentials;
 use crate::dispatch::Dispatcher;
 use crate::events::EventRecorder;
 use crate::gateway::GatewaySupervisor;
-use crate::peer::Peer;
+use crate::peer::{Peer, Principal};
 use crate::receipts::Receipts;
 use crate::reload::Reloader;
 use crate::series::Series;
@@ -72,7 +73,8 @@ pub(super) struct HostContext {
     pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) events: Events,
     pub(super) info: Arc<SupervisorInfo>,
-    pub(super) followers: Arc<Semaphore>,
+    /// Streams of events and logs, counted.
+    pub(super) followers: Arc<ConnectionLimiter<Principal>>,
     /// Ends the streams when the supervisor ends.
     pub(super) closing: StreamCloser,
     pub(super) exit_requests: ExitSender,

@@ -156,7 +156,7 @@ fn digest_of(bytes: &[u8]) -> Result<Digest, Status> {
 fn status(error: CredentialError) -> Status {
     let text = status_text(error.to_string());
     match error {
-        CredentialError::Full => Status::resource_exhausted(text),
+        CredentialError::Full(_) => Status::resource_exhausted(text),
         CredentialError::Unknown(_) => Status::not_found(text),
         CredentialError::Invalid => Status::unauthenticated(text),
         CredentialError::Random(_) | CredentialError::Store(_) => Status::unavailable(text),

@@ -25,7 +25,7 @@ pub(super) fn subscribe(
         Some(_) => None,
         None => {
             require(&request, Role::Operate)?;
-            Some(context.follower_permit()?)
+            Some(context.follower_permit(request.extensions())?)
         }
     };
     let SubscribeRequest { after, kept_only, source } = request.into_inner();

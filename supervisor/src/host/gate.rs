@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_listen::{BodyTimeout, ConnectionLimiter, ConnectionPermit, PermitBody};
+use talon_listen::{
+    BodyTimeout, ByteLimiter, BytePermit, ConnectionLimiter, ConnectionPermit, PermitBody, UnreadBody,
+};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
 use tower::Service;
 
-use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+use super::limits::{MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ONE, RequestLimits};
 use super::state_proxy;
 use crate::config::Role;
 use crate::peer::{Principal, authorize};
@@ -28,24 +30,39 @@ type Response = http::Response<Body>;
 
 /// Limits the concurrent requests of one server. Clones share state.
 #[derive(Clone)]
-pub(super) struct RequestLimiter(Arc<ConnectionLimiter<Principal>>);
+pub(super) struct RequestLimiter {
+    requests: Arc<ConnectionLimiter<Principal>>,
+    unread: Arc<ByteLimiter<Principal>>,
+    limits: RequestLimits,
+}
 
-impl Default for RequestLimiter {
-    fn default() -> Self {
-        Self(ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID))
-    }
+/// The permits of an admitted request.
+pub(super) struct AdmittedRequest {
+    /// Held until the client has received the answer.
+    pub(super) place: ConnectionPermit<Principal>,
+    /// For its bytes, until it is read.
+    pub(super) unread: BytePermit<Principal>,
 }
 
 impl RequestLimiter {
-    /// Admits a request; the permit is held until the client has received the answer.
-    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<ConnectionPermit<Principal>, Status> {
-        let peer = authorize(extensions, Role::Call)?.peer;
-        self.0.acquire(peer.principal()).ok_or_else(|| {
+    pub(super) fn new(limits: RequestLimits) -> Self {
+        Self {
+            requests: ConnectionLimiter::new(limits.all, limits.of_one),
+            unread: ByteLimiter::new(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ONE),
+            limits,
+        }
+    }
+
+    /// Admits a request.
+    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<AdmittedRequest, Status> {
+        let principal = authorize(extensions, Role::Call)?.peer.principal();
+        let place = self.requests.acquire(principal.clone()).ok_or_else(|| {
+            let RequestLimits { all, of_one, keys, .. } = self.limits;
             Status::resource_exhausted(format!(
-                "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for \
-                 some to be answered"
+                "{of_one} requests of one user, {all} of all, are the most at once: wait for some to be answered, or raise {keys}"
             ))
-        })
+        })?;
+        Ok(AdmittedRequest { place, unread: self.unread.permit(principal) })
     }
 }
 
@@ -75,12 +92,13 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let place = match self.requests.admit(request.extensions()) {
-            Ok(place) => place,
+        let AdmittedRequest { place, unread } = match self.requests.admit(request.extensions()) {
+            Ok(admitted) => admitted,
             Err(status) => return ResponseFuture::Refused { answer: Some(status.into_http()) },
         };
         let piecewise = request.uri().path().starts_with(state_proxy::PATH_PREFIX);
-        let answer = self.inner.call(request.map(|body| Body::new(BodyTimeout::new(body, piecewise))));
+        let limited = |body| Body::new(UnreadBody::new(BodyTimeout::new(body, piecewise), unread));
+        let answer = self.inner.call(request.map(limited));
         ResponseFuture::Admitted { answer, place: Some(place) }
     }
 }

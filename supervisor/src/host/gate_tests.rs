@@ -10,6 +10,7 @@ use tonic::Code;
 use tonic::codegen::Bytes;
 
 use super::*;
+use crate::config::HostLimits;
 use crate::peer::Peer;
 
 /// A service that reads bodies, and never answers complete requests.
@@ -58,6 +59,14 @@ fn request(body: Body, uid: u32, rights: Option<(Role, Origin)>) -> Request {
     request
 }
 
+fn limiter() -> RequestLimiter {
+    RequestLimiter::new(RequestLimits::of_socket(&HostLimits::default()))
+}
+
+fn most_of_one() -> u32 {
+    HostLimits::default().requests_per_user
+}
+
 const CALLER: Option<(Role, Origin)> = Some((Role::Call, Origin::Model));
 
 fn never_whole() -> Body {
@@ -71,7 +80,7 @@ fn code(response: &Response) -> Code {
 #[tokio::test]
 async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
     let reader = Reader::default();
-    let mut gate = Gate::new(reader.clone(), RequestLimiter::default());
+    let mut gate = Gate::new(reader.clone(), limiter());
     let answer = gate.call(request(never_whole(), 1000, None)).await.unwrap();
     assert_eq!(code(&answer), Code::PermissionDenied);
     assert_eq!(*reader.begun.lock(), 0);
@@ -81,10 +90,8 @@ async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_becomes_whole_is_given_up() {
     let reader = Reader::default();
-    let answer = Gate::new(reader.clone(), RequestLimiter::default())
-        .call(request(never_whole(), 1000, CALLER))
-        .await
-        .unwrap();
+    let answer =
+        Gate::new(reader.clone(), limiter()).call(request(never_whole(), 1000, CALLER)).await.unwrap();
     assert_eq!(code(&answer), Code::DeadlineExceeded);
     assert_eq!(*reader.ended.lock(), [Code::DeadlineExceeded]);
 }
@@ -92,9 +99,8 @@ async fn a_request_that_never_becomes_whole_is_given_up() {
 // Promises: HOST-7
 #[tokio::test(start_paused = true)]
 async fn one_user_cannot_hold_more_than_its_requests_and_others_get_in() {
-    let mut gate = Gate::new(Reader::default(), RequestLimiter::default());
-    let held: Vec<_> =
-        (0..MAX_REQUESTS_PER_UID).map(|_| gate.call(request(Body::empty(), 1000, CALLER))).collect();
+    let mut gate = Gate::new(Reader::default(), limiter());
+    let held: Vec<_> = (0..most_of_one()).map(|_| gate.call(request(Body::empty(), 1000, CALLER))).collect();
     let one_more = gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap();
     assert_eq!(code(&one_more), Code::ResourceExhausted);
     let other = tokio::time::timeout(BODY_TIMEOUT / 2, gate.call(request(Body::empty(), 0, CALLER))).await;
@@ -112,9 +118,9 @@ async fn an_answer_that_nobody_takes_keeps_its_place() {
             Result<Frame<Bytes>, Status>,
         >()))))
     });
-    let mut gate = Gate::new(answering, RequestLimiter::default());
+    let mut gate = Gate::new(answering, limiter());
     let mut held = Vec::new();
-    for _ in 0..MAX_REQUESTS_PER_UID {
+    for _ in 0..most_of_one() {
         held.push(gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap());
     }
     let full = gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap();

@@ -38,13 +38,13 @@ pub use talon_listen::{DRAINING, FRAME_BYTES, WINDOW_BYTES};
 
 pub use crate::dispatch::{report_on_wire, response};
 pub use crate::socket::{BindError, HOST_SOCKET_NAME as SOCKET_NAME};
-pub use accept::{LivenessProbe, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID};
+pub use accept::LivenessProbe;
 pub use agent_connection::serve_agent;
 pub use closing::{HANDING_OVER, StreamCloser};
 pub use context::SupervisorInfo;
 pub(crate) use doctor_run::is_doctor;
 pub use exit_requests::{ExitRequest, ExitSender, HandOverError, exit_channel};
-pub use limits::{MAX_FOLLOWERS, MAX_REQUESTS, MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
+pub use limits::RequestLimits;
 pub use server::{ServeError, Server};
 pub use service::HostService;
 pub use state_proxy::StateProxy;

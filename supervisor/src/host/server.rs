@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::accept::{Connection, LivenessProbe, connection_limiter, connections};
 use super::connection::ConnectionService;
-use super::limits::CLOSE_TIMEOUT;
+use super::limits::{CLOSE_TIMEOUT, RequestLimits};
 use super::state_proxy::StateProxy;
+use crate::config::HostLimits;
 use crate::socket::PeerClassifier;
 
 /// Why the server did not start.
@@ -41,7 +42,7 @@ impl Server {
     /// Starts to serve on a duplicate of the listener: clients that connect while there is no server wait in
     /// the listener's queue for the next one. Must be called within a tokio runtime. `max_argument_bytes` is
     /// the largest `guard.max_argument_bytes` of all plugins; a larger request (plus some slack) fails with
-    /// OUT_OF_RANGE before it is read completely. `frames` is the budget of each connection.
+    /// OUT_OF_RANGE before it is read completely. `frames` is the budget of each connection; `limits` how much there may be at once.
     ///
     /// # Errors
     /// [`ServeError::Listen`]
@@ -52,12 +53,14 @@ impl Server {
         operators: StateProxy,
         max_argument_bytes: usize,
         frames: FrameLimits,
+        limits: &HostLimits,
     ) -> Result<Self, ServeError> {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
         let stop = CancellationToken::new();
         let (pulse, heart) = LivenessProbe::new();
-        let serving = ConnectionService::new(service, operators, max_argument_bytes);
-        let places = connection_limiter();
+        let serving =
+            ConnectionService::new(service, operators, max_argument_bytes, RequestLimits::of_socket(limits));
+        let places = connection_limiter(limits);
         let incoming = connections(listener, recognise, Arc::clone(&places), heart, frames);
         let serving = serve(incoming, serving, stop.clone());
         Ok(Self { task: tokio::spawn(serving), stop, liveness: pulse, connections: places })

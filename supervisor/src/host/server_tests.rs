@@ -19,7 +19,7 @@ use super::super::limits::REQUEST_SLACK_BYTES;
 use super::super::pending_host::{CallEvent, PendingHost};
 use super::*;
 use crate::agent::AgentConnection;
-use crate::config::Role;
+use crate::config::{HostLimits, Role};
 use crate::peer::Peer;
 use crate::socket::bind_host;
 
@@ -67,6 +67,7 @@ fn start(rights: Option<(Role, Origin)>) -> Fixture {
         operators,
         MAX_ARGUMENT_BYTES,
         FrameLimits::default(),
+        &HostLimits::default(),
     )
     .unwrap();
     Fixture { dir, server, seen, _file: socket.file }
@@ -245,7 +246,7 @@ async fn alone(seen: mpsc::UnboundedSender<CallEvent>) -> (AgentConnection, Host
         service: Some(crate::peer::OwnService::Agent),
         delegation: None,
     };
-    let alone = serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES).unwrap();
+    let alone = serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES, &HostLimits::default()).unwrap();
     let connector = tower::service_fn(move |_| {
         let stream = theirs.take().ok_or_else(|| std::io::Error::other("there is one"));
         async move { stream }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
+use talon_listen::ConnectionLimiter;
 use talon_plugin::{Events, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
@@ -28,11 +29,12 @@ use tonic::{Request, Response, Status};
 use super::closing::StreamCloser;
 use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
-use super::limits::MAX_FOLLOWERS;
+use super::limits::count;
 use super::{
     audit_log, calls, configuration, credentials, diagnosis, events, exit_requests, operate, plugins,
     raw_answers, receipts, reload, series, status, streams,
 };
+use crate::config::HostLimits;
 use crate::dispatch::{self, Dispatcher};
 
 /// `talon.host.v1.Host`. Cheap to clone.
@@ -43,7 +45,7 @@ pub struct HostService {
 
 impl HostService {
     /// The service for a dispatcher and its registry. `closing` ends the streams of events and logs;
-    /// `leaving` receives requests to end the supervisor or to hand it over.
+    /// `leaving` receives requests to end the supervisor or to hand it over. Of `limits` it keeps those of streams.
     #[must_use]
     pub fn new(
         registry: Registry,
@@ -52,8 +54,9 @@ impl HostService {
         about: SupervisorInfo,
         closing: StreamCloser,
         exit_requests: ExitSender,
+        limits: &HostLimits,
     ) -> Self {
-        let followers = Arc::new(Semaphore::new(MAX_FOLLOWERS));
+        let followers = ConnectionLimiter::new(count(limits.follows), count(limits.follows_per_user));
         let info = Arc::new(about);
         let reading = Arc::new(Semaphore::new(1));
         let diagnoses = Arc::default();

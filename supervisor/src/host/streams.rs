@@ -7,20 +7,20 @@ use std::time::SystemTime;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
+use talon_listen::ConnectionPermit;
 use talon_plugin::{Event, EventKind, LogLine};
 use talon_proto::host;
 use talon_proto::host::{LogsRequest, WatchEventsRequest};
 use talon_sanitize::{Sanitized, sanitized};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tonic::codegen::http::Extensions;
 use tonic::{Request, Response, Status};
 
 use super::context::HostContext;
-use super::limits::MAX_FOLLOWERS;
 use crate::config::Role;
 use crate::dispatch::requested_id;
-use crate::peer::{Peer, require};
+use crate::peer::{Peer, Principal, require};
 use crate::to_wire::{unix_ms, wire};
 
 type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
@@ -36,7 +36,7 @@ pub(super) fn events(
         true => None,
         false => {
             require(&request, Role::Operate)?;
-            Some(context.follower_permit()?)
+            Some(context.follower_permit(request.extensions())?)
         }
     };
     let WatchEventsRequest { plugin: wanted, without_calls } = request.into_inner();
@@ -70,9 +70,9 @@ pub(super) fn logs(
     request: Request<LogsRequest>,
 ) -> Result<Response<ResponseStream<host::LogLine>>, Status> {
     require(&request, Role::Operate)?;
+    let place = context.follower_permit(request.extensions())?;
     let request = request.into_inner();
     let plugin = context.plugin(&request.plugin)?;
-    let place = context.follower_permit()?;
     let tail = plugin.logs();
     let skip = tail_start(tail.recent.len(), request.tail);
     let kept = tail.recent.into_iter().skip(skip).map(StreamItem::Item);
@@ -117,10 +117,17 @@ fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item 
 }
 
 impl HostContext {
-    pub(super) fn follower_permit(&self) -> Result<OwnedSemaphorePermit, Status> {
-        self.followers.clone().try_acquire_owned().map_err(|_| {
+    /// A place for a stream of whom a request is for.
+    pub(super) fn follower_permit(
+        &self,
+        extensions: &Extensions,
+    ) -> Result<ConnectionPermit<Principal>, Status> {
+        let peer = extensions.get::<Peer>().ok_or_else(|| Status::internal("a request without a peer"))?;
+        self.followers.acquire(peer.principal()).ok_or_else(|| {
+            let (all, of_one) = self.followers.limits();
             Status::resource_exhausted(format!(
-                "{MAX_FOLLOWERS} clients follow events and logs already: end one of them first"
+                "{of_one} streams of events and logs of one user, {all} of all, are the most at once: end one of them first, or raise \
+                 host.limits.follows_per_user, follows"
             ))
         })
     }
@@ -129,7 +136,7 @@ impl HostContext {
     pub(super) fn until_closing<T: Send + 'static>(
         &self,
         stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
-        place: impl Into<Option<OwnedSemaphorePermit>>,
+        place: impl Into<Option<ConnectionPermit<Principal>>>,
     ) -> ResponseStream<T> {
         let place = place.into();
         let closing = self.closing.clone();

@@ -91,9 +91,11 @@ impl RunningSupervisor {
             StateProxy::new(self.state.clone()).with_audit(self.audit.clone()),
             largest,
             config.host.frames.into(),
+            &config.host.limits,
         )?;
         self.admin.open(&config, &self.registry)?;
-        let serve = move |stream, peer| serve_agent(stream, peer, service.clone(), largest);
+        let limits = config.host.limits;
+        let serve = move |stream, peer| serve_agent(stream, peer, service.clone(), largest, &limits);
         if let Some(state) = &self.state {
             state.set_endpoint(Arc::new(serve.clone()));
         }

@@ -278,7 +278,10 @@ impl Parts {
             receipts: Receipts::open(&config.state.data_dir),
             recorder: self.recorder.clone(),
             gateway: self.gateway.clone(),
-            credentials: self.state.as_ref().map(|state| Credentials::new(StateStore::new(state))),
+            credentials: self.state.as_ref().map(|state| {
+                let most = usize::try_from(config.gateway.limits.credentials).unwrap_or(usize::MAX);
+                Credentials::new(StateStore::new(state), most)
+            }),
             series: self.gateway.as_ref().map(|_| Series::default()),
         };
         machine::log_protections(&self.machine, config.sandbox.mode.into(), &info.not_enforced);
@@ -290,6 +293,7 @@ impl Parts {
             info,
             StreamCloser::default(),
             exit_sender,
+            &config.host.limits,
         );
         HostApi { service, reloader, peers, exit_requests }
     }

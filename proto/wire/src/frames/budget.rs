@@ -59,6 +59,23 @@ impl Default for FrameLimits {
     }
 }
 
+impl FrameLimits {
+    /// Those of a connection with so many streams at once: the same for each stream as the default has for 128, and never less than the
+    /// default.
+    #[must_use]
+    pub fn of_streams(streams: u32) -> Self {
+        const STREAMS: u32 = 128;
+        let times = streams.div_ceil(STREAMS).max(1);
+        let Self { control_burst, control_per_second, tiny_burst, tiny_per_second } = Self::default();
+        Self {
+            control_burst: control_burst.saturating_mul(times),
+            control_per_second: control_per_second.saturating_mul(times),
+            tiny_burst: tiny_burst.saturating_mul(times),
+            tiny_per_second: tiny_per_second.saturating_mul(times),
+        }
+    }
+}
+
 /// A peer exceeded its budget of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

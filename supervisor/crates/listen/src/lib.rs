@@ -10,6 +10,7 @@
 //! | [`PrefaceTimeout`] | how many frames it may send that are no part of a call |
 //! | [`BodyTimeout`] | how long a request's body may take |
 //! | [`ConnectionLimiter`] | how many connections and requests there are, in total and per user |
+//! | [`ByteLimiter`] | how many bytes of requests are held that are not whole, in total and per user |
 //! | [`PermitBody`] | answers that the client does not receive: each holds its permit until then |
 //! | [`LogThrottle`] | repeated log lines |
 //!
@@ -19,6 +20,7 @@
 //! [`DRAINING`] is the error of a supervisor that is stopping.
 
 mod body_timeout;
+mod byte_limiter;
 mod connection_limiter;
 pub mod delegation;
 mod path;
@@ -28,6 +30,7 @@ mod throttle;
 mod trust;
 
 pub use body_timeout::{BODY_TIMEOUT, BodyTimeout, body_timed_out};
+pub use byte_limiter::{ByteLimiter, BytePermit, UnreadBody};
 pub use connection_limiter::{ConnectionLimiter, ConnectionPermit};
 pub use path::ShortPath;
 pub use permit_body::PermitBody;

@@ -52,6 +52,13 @@ impl<C> PrefaceTimeout<C> {
         let uid = stream.peer_cred().map_or(u32::MAX, |peer| peer.uid());
         Self::with_frames(stream, uid, FrameLimits::default(), client)
     }
+
+    /// The same for a connection with so many requests at once.
+    #[must_use]
+    pub fn of_streams(stream: UnixStream, streams: u32, client: C) -> Self {
+        let uid = stream.peer_cred().map_or(u32::MAX, |peer| peer.uid());
+        Self::with_frames(stream, uid, FrameLimits::of_streams(streams), client)
+    }
 }
 
 impl<C, S> PrefaceTimeout<C, S> {

@@ -31,9 +31,9 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// How much of an answer waits here for one reader who does not read. 64 KiB: what a connection of a client holds once more.
 const STREAM_WINDOW_BYTES: u32 = 64 << 10;
-/// The same of all answers of one connection: as many as `agent.limits.requests_per_connection` allows by default, so that readers who do
-/// not read hold up nobody else.
-const CONNECTION_WINDOW_BYTES: u32 = 4096 * STREAM_WINDOW_BYTES;
+/// The same of all answers of one connection: as much as HTTP/2 has, so that readers who do not read hold up nobody else. What waits is
+/// limited by the streams: their number (`agent.limits.requests_per_connection`) and their windows.
+const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 
 /// A channel whose requests are for one caller.
 pub type CallerChannel = InterceptedService<Channel, Delegation>;

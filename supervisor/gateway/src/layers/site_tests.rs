@@ -22,9 +22,14 @@ fn settings(address: &str) -> Settings {
             connections_per_address: 1,
             header_timeout: Duration::from_secs(1),
             body_timeout: Duration::from_secs(1),
+            unread_timeout: Duration::from_secs(1),
             body_bytes: 1,
             requests_per_minute: 1,
             requests_per_minute_per_address: 1,
+            websockets: 1,
+            websockets_per_caller: 1,
+            messages_per_websocket: 1,
+            background_turns: 1,
         },
     }
 }

@@ -32,7 +32,7 @@ fn admit(server: &Server, stream: TcpStream, from: ConnectedFrom) {
         }
         return;
     };
-    match PermittedStream::new(stream, permit) {
+    match PermittedStream::new(stream, permit, limits.unread_timeout) {
         Ok(stream) => drop(server.connections.spawn(serve_connection(server.clone(), stream, from))),
         Err(error) => tracing::debug!(%error, "a connection ended before it was served"),
     }

@@ -12,9 +12,6 @@ use tokio::net::TcpStream;
 
 use super::limiter::ConnectionPermit;
 
-/// How long a client may take nothing of what was sent, in milliseconds: then the kernel ends the connection. A client that reads
-/// slowly takes something.
-const UNREAD_TIMEOUT_MS: u32 = 30_000;
 /// When the kernel asks an idle client whether it is still there, how often again, and after how many missing answers the connection
 /// is over: a half-open one is noticed within two minutes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
@@ -29,13 +26,19 @@ pub(super) struct PermittedStream {
 }
 
 impl PermittedStream {
-    /// Sets the socket's limits.
+    /// Sets the socket's limits: the kernel ends the connection of a client that takes nothing for `unread_timeout`. One that reads slowly
+    /// takes something.
     ///
     /// # Errors
     /// When the connection is over already.
-    pub(super) fn new(stream: TcpStream, permit: ConnectionPermit) -> io::Result<Self> {
+    pub(super) fn new(
+        stream: TcpStream,
+        permit: ConnectionPermit,
+        unread_timeout: Duration,
+    ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        sockopt::set_tcp_user_timeout(&stream, UNREAD_TIMEOUT_MS)?;
+        let milliseconds = u32::try_from(unread_timeout.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(&stream, milliseconds)?;
         sockopt::set_socket_keepalive(&stream, true)?;
         sockopt::set_tcp_keepidle(&stream, KEEPALIVE_IDLE)?;
         sockopt::set_tcp_keepintvl(&stream, KEEPALIVE_INTERVAL)?;

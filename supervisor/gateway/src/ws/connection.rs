@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{SinkExt as _, Stream, StreamExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -30,8 +30,6 @@ use crate::session_events::SessionEvents;
 const PING_EVERY: Duration = Duration::from_secs(25);
 /// After what silence, pongs included, a client is taken to be gone: three pings.
 const MAX_SILENCE: Duration = Duration::from_secs(80);
-/// How long one message may take to be written. Who reads nothing for so long is cut off.
-const MAX_STALL: Duration = Duration::from_secs(30);
 /// Cursors that wait to be taken: the next message is read after that.
 const MAX_RESUMES: usize = 4;
 /// How long the last frame may take.
@@ -96,7 +94,7 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     let _ended = ended.drop_guard();
     let end = tokio::select! {
         end = read(&app, &caller, &dispatch, stream) => end,
-        end = write(&mut sink, waiting) => end,
+        end = write(&app, &mut sink, waiting) => end,
         end = follow(&caller, outbox.clone(), events, cursors) => end,
         end = tell_config(&app, &caller, outbox.clone()) => end,
         end = tell_ghosts(&app, &caller, outbox) => end,
@@ -118,13 +116,23 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     .await;
 }
 
+/// The next message, a pong as any other; or how the connection ends.
+async fn next_message(
+    stream: &mut (impl Stream<Item = Result<Message, axum::Error>> + Unpin),
+) -> Result<Message, End> {
+    match timeout(MAX_SILENCE, stream.next()).await {
+        Err(_) => Err(End::Silent),
+        Ok(None) => Err(End::Gone),
+        Ok(Some(Err(error))) => Err(broken(error)),
+        Ok(Some(Ok(message))) => Ok(message),
+    }
+}
+
 async fn read(app: &App, caller: &Caller, dispatch: &Dispatch, mut stream: SplitStream<WebSocket>) -> End {
     loop {
-        let message = match timeout(MAX_SILENCE, stream.next()).await {
-            Err(_) => return End::Silent,
-            Ok(None) => return End::Gone,
-            Ok(Some(Err(error))) => return broken(error),
-            Ok(Some(Ok(message))) => message,
+        let message = match next_message(&mut stream).await {
+            Ok(message) => message,
+            Err(end) => return end,
         };
         let text = match message {
             Message::Text(text) => text,
@@ -230,7 +238,7 @@ async fn tell_ghosts(app: &App, caller: &Caller, outbox: Outbox) -> End {
     pending().await
 }
 
-async fn write(sink: &mut SplitSink<WebSocket, Message>, mut waiting: OutboxReader) -> End {
+async fn write(app: &App, sink: &mut SplitSink<WebSocket, Message>, mut waiting: OutboxReader) -> End {
     let mut pings = interval(PING_EVERY);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -241,10 +249,37 @@ async fn write(sink: &mut SplitSink<WebSocket, Message>, mut waiting: OutboxRead
             },
             _ = pings.tick() => (Message::Ping(bytes::Bytes::new()), None),
         };
-        match timeout(MAX_STALL, sink.send(message)).await {
+        // Who takes nothing of a message for so long is cut off.
+        match timeout(app.settings().limits.unread_timeout, sink.send(message)).await {
             Err(_) => return End::Slow,
             Ok(Err(_)) => return End::Gone,
             Ok(Ok(())) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    // Promises: GW-254
+    #[tokio::test(start_paused = true)]
+    async fn who_answers_no_ping_is_taken_to_be_gone_and_who_does_stays() {
+        let began = Instant::now();
+        // Half open: the peer is gone, and nothing says so.
+        let mut half_open = stream::pending();
+        assert_eq!(next_message(&mut half_open).await.unwrap_err(), End::Silent);
+        assert_eq!(began.elapsed(), MAX_SILENCE);
+        assert!(MAX_SILENCE > PING_EVERY * 3, "three pings are lost before");
+        let mut pongs = Box::pin(stream::unfold((), async |()| {
+            tokio::time::sleep(PING_EVERY).await;
+            Some((Ok(Message::Pong(bytes::Bytes::new())), ()))
+        }));
+        for _ in 0..10 {
+            assert!(matches!(next_message(&mut pongs).await, Ok(Message::Pong(_))));
         }
     }
 }

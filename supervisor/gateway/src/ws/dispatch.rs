@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::clock::unix_ms;
 use crate::events::agent::ErrorEvent;
 use crate::events::client_message::{
-    ChannelMessage, ClarificationAnswer, ClientMessage, ConfirmationAnswer, Resume, TurnCancel,
+    ChannelMessage, ClarificationAnswer, ClientMessage, ConfirmationAnswer, Resume, SessionUpdate, TurnCancel,
 };
 use crate::events::ids::session_id;
 use crate::events::session::SessionCreated;
@@ -26,9 +26,6 @@ use crate::events::{ClientMessageError, Envelope, ServerEvent};
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
 use crate::turn::Turn;
-
-/// Messages of one connection that wait for their turn, or are in it. One more gets an error; the connection stays.
-const MAX_TURNS: usize = 64;
 
 /// What the messages of one connection share. Cheap to clone.
 #[derive(Clone)]
@@ -39,7 +36,10 @@ pub(super) struct Dispatch {
     /// A channel's token: its senders' events come turn by turn.
     speaks_for_others: bool,
     following: EventSubscription,
+    /// Places of messages that wait for their turn, or are in it.
     places: Arc<Semaphore>,
+    /// How many there are, of the settings with which the connection began.
+    most_places: usize,
     ended: CancellationToken,
 }
 
@@ -52,9 +52,10 @@ impl Dispatch {
         ended: CancellationToken,
         following: EventSubscription,
     ) -> Self {
-        let places = Arc::new(Semaphore::new(MAX_TURNS));
+        let most_places = app.settings().limits.messages_per_websocket.min(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(most_places));
         let speaks_for_others = caller.scopes.contain(Scope::Channel);
-        Self { app, caller, outbox, speaks_for_others, following, places, ended }
+        Self { app, caller, outbox, speaks_for_others, following, places, most_places, ended }
     }
 
     /// Does what a message says. What comes of it goes to the outbox, also that it failed.
@@ -69,6 +70,7 @@ impl Dispatch {
             ClientMessage::ClarificationAnswer(answer) => self.clarify(answer).await,
             ClientMessage::TurnCancel(cancel) => self.cancel(cancel).await,
             ClientMessage::Resume(resume) => self.resume(resume).await,
+            ClientMessage::SessionUpdate(update) => self.update(update).await,
         };
         match done {
             Ok(()) => Ok(()),
@@ -101,8 +103,10 @@ impl Dispatch {
     /// Begins a turn, in a task of its own: the connection goes on reading.
     async fn begin(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEndedError> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            let detail =
-                format!("{MAX_TURNS} messages of this connection are not answered yet: wait for one");
+            let most = self.most_places;
+            let detail = format!(
+                "{most} messages of this connection are not answered yet (gateway.limits.messages_per_websocket): wait for one"
+            );
             return self.fail(Some(id), &Problem::new(ProblemKind::TooManyRequests, detail)).await;
         };
         let (this, asked) = (self.clone(), self.following.asked());
@@ -246,6 +250,13 @@ impl Dispatch {
         let caller = self.answerer(cancel.sender_id.as_deref())?;
         let session_id = session(&caller, &cancel.session_id)?.to_owned();
         self.app.backends.agent(&caller).cancel(CancelRequest { session_id }).await.map_err(of_session)?;
+        Ok(())
+    }
+
+    async fn update(&self, update: SessionUpdate) -> Result<(), Problem> {
+        let caller = self.answerer(update.sender_id.as_deref())?;
+        let request = update.change.of(session(&caller, &update.session_id)?);
+        self.app.backends.agent(&caller).update_session(request).await.map_err(of_session)?;
         Ok(())
     }
 }

@@ -27,9 +27,6 @@ use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
 use crate::socket_counters::SocketCounters;
 
-/// The most WebSocket connections of everybody. Beyond it an upgrade is refused as busy. 4096 that read nothing hold 256 MiB.
-const MAX_SOCKETS: u64 = 4096;
-
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/ws", any(upgrade)).route("/", any(upgrade))
 }
@@ -47,12 +44,12 @@ async fn upgrade(
     if !caller.scopes.contain(Scope::Approve) {
         require_chat(&caller)?;
     }
-    let Some(place) = SocketCounters::enter(&app.sockets, MAX_SOCKETS) else {
-        let detail = format!("there are {MAX_SOCKETS} WebSocket connections: close some, or connect later");
-        return Err(Problem::new(ProblemKind::TooManyRequests, detail)
-            .with_retry_after(std::time::Duration::from_secs(1)));
-    };
-    let most = app.settings().limits.body_bytes;
+    let limits = app.settings().limits;
+    let place = SocketCounters::enter(&app.sockets, &caller, &limits).map_err(|met| {
+        Problem::new(ProblemKind::TooManyRequests, met.to_string())
+            .with_retry_after(std::time::Duration::from_secs(1))
+    })?;
+    let most = limits.body_bytes;
     let upgraded = socket
         .max_message_size(most)
         .max_frame_size(most)

@@ -102,11 +102,17 @@ impl Check<'_> {
         let limits = &gateway.limits;
         self.found.check_nonzero_duration(limits.header_timeout, &path.key("header_timeout"));
         self.found.check_nonzero_duration(limits.body_timeout, &path.key("body_timeout"));
+        self.found.check_nonzero_duration(limits.unread_timeout, &path.key("unread_timeout"));
         let counts = [
             ("connections", limits.connections),
             ("connections_per_address", limits.connections_per_address),
             ("requests_per_minute", limits.requests_per_minute),
             ("requests_per_minute_per_address", limits.requests_per_minute_per_address),
+            ("websockets", limits.websockets),
+            ("websockets_per_caller", limits.websockets_per_caller),
+            ("messages_per_websocket", limits.messages_per_websocket),
+            ("credentials", limits.credentials),
+            ("background_turns", limits.background_turns),
         ];
         for (name, _) in counts.into_iter().filter(|(_, count)| *count == 0) {
             self.problem(&path.key(name), "is 0, which refuses everybody", "write at least 1");

@@ -104,12 +104,20 @@ pub struct GatewayLimits {
     ///
     /// 4,096: each costs some tens of KiB.
     pub connections: u32,
-    /// Connections of one client address (of IPv6 a /64 network); a proxy's count in the sum alone.
+    /// Connections of one client address (of IPv6 a /64 network); a proxy's count in the sum alone. One more is closed at once.
+    ///
+    /// 2,048: more than 1,000 people behind one address, or one machine with a connection for each of 1,000 sessions; the other half
+    /// is left to other addresses.
     pub connections_per_address: u32,
     /// The longest time for the headers of a request, for the TLS handshake, and between two requests of a connection.
     pub header_timeout: Duration,
     /// The longest time for the body of a request as a whole. 408 after it.
     pub body_timeout: Duration,
+    /// How long a client may take nothing of what is sent to it. Then it is cut off: a WebSocket is closed with 1013, and goes on from its
+    /// cursor when it connects again.
+    ///
+    /// 30 s: a program that is slow takes something meanwhile, and one that hangs holds 64 KiB here for no longer.
+    pub unread_timeout: Duration,
     /// The largest body of a request. 413 beyond it.
     ///
     /// 9 MiB: the largest message with its images that the agent takes.
@@ -118,6 +126,28 @@ pub struct GatewayLimits {
     pub requests_per_minute: u32,
     /// Requests within a minute of one client address, with or without a token. 429 beyond it.
     pub requests_per_minute_per_address: u32,
+    /// WebSocket connections in all. One more is refused with 429; those that are open stay.
+    ///
+    /// 4,096: as many as there are connections. All of them, when none of them reads, hold 512 MiB: 64 KiB here, and the same once
+    /// more of what the agent sends.
+    pub websockets: u32,
+    /// WebSocket connections of one token or browser session. One more is refused with 429.
+    ///
+    /// 128: the windows of one person, also behind a proxy, whose connections count for no address. Each takes two of
+    /// `agent.limits.requests_per_user`.
+    pub websockets_per_caller: u32,
+    /// Messages of one WebSocket connection that wait for their turns, or are in them. One more gets an error, and the connection stays.
+    ///
+    /// 1,024: a channel has one connection for all its senders.
+    pub messages_per_websocket: u32,
+    /// Tokens and browser sessions in all. One more is refused until some are revoked or expire. Takes effect when Talon is started.
+    ///
+    /// 4,096: two for each of 2,048 people. They are kept in memory, some hundred bytes each.
+    pub credentials: u32,
+    /// Turns in all that go on without a client that waits for them (`Prefer: respond-async`). One more is refused with 429.
+    ///
+    /// 2,048: as many turns as the agent makes at once (`agent.limits.turns`).
+    pub background_turns: u32,
 }
 
 /// Where it listens unless set: the founding address.
@@ -146,12 +176,18 @@ impl Default for GatewayLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
-            connections_per_address: 256,
+            connections_per_address: 2048,
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
+            unread_timeout: Duration::from_secs(30),
             body: ByteSize::mib(9),
             requests_per_minute: 1200,
             requests_per_minute_per_address: 3000,
+            websockets: 4096,
+            websockets_per_caller: 128,
+            messages_per_websocket: 1024,
+            credentials: 4096,
+            background_turns: 2048,
         }
     }
 }

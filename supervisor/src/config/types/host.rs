@@ -23,6 +23,72 @@ pub struct Host {
     /// What one client may send beside its requests. One that sends more is cut off, counted in
     /// `talon_connections_flooded_total`, and named in the log.
     pub frames: Frames,
+    /// How much clients do at once. What is beyond a limit is refused, with its key, and may be tried again. Takes effect when Talon is
+    /// started.
+    pub limits: HostLimits,
+}
+
+/// How much clients of `host.sock`, and our own services, do at once. What requests hold that are not sent whole is limited beside it: 256 MiB
+/// of one user, 512 MiB of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HostLimits {
+    /// The most connections to `host.sock`. One more is closed at once.
+    ///
+    /// 256: more than the users and agents of one machine. Each costs a task and, while something is sent, up to 2 MiB.
+    #[schemars(range(min = 16, max = 100_000))]
+    pub connections: u32,
+    /// The most of one user of this machine, so that one cannot lock out others.
+    ///
+    /// 192: three quarters of all.
+    #[schemars(range(min = 8, max = 100_000))]
+    pub connections_per_user: u32,
+    /// The most requests over `host.sock`, from their headers to the last byte of their answers.
+    ///
+    /// 2048: most are over in milliseconds, and a program that calls slow actions keeps a few hundred.
+    #[schemars(range(min = 64, max = 100_000))]
+    pub requests: u32,
+    /// The most of one user of this machine, over all connections.
+    ///
+    /// 1024: half of all.
+    #[schemars(range(min = 32, max = 100_000))]
+    pub requests_per_user: u32,
+    /// The most on one connection; further ones wait in the client.
+    ///
+    /// 128: an agent's parallel calls. Two times as many need two connections.
+    #[schemars(range(min = 8, max = 100_000))]
+    pub requests_per_connection: u32,
+    /// The most of the agent, and of the gateway, each of which has one connection of its own for all whom it serves; further ones wait
+    /// there. Of those for whom the gateway asks, one subject has half of them.
+    ///
+    /// 4096: a call of each of 2,048 turns, and as many that look something up.
+    #[schemars(range(min = 128, max = 100_000))]
+    pub service_requests: u32,
+    /// The most streams of events and logs, over all connections.
+    ///
+    /// 256: each holds a position in a broadcast.
+    #[schemars(range(min = 8, max = 100_000))]
+    pub follows: u32,
+    /// The most of one user of this machine, or of one subject of the gateway.
+    ///
+    /// 64: a quarter of all.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub follows_per_user: u32,
+}
+
+impl Default for HostLimits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            connections_per_user: 192,
+            requests: 2048,
+            requests_per_user: 1024,
+            requests_per_connection: 128,
+            service_requests: 4096,
+            follows: 256,
+            follows_per_user: 64,
+        }
+    }
 }
 
 /// One user or group that may use `host.sock`. Exactly one of `user`, `uid`, `group` and `gid` says who.

@@ -30,7 +30,7 @@ pub use self::events::Events;
 pub use self::frames::Frames;
 pub use self::gateway::{BehindProxy, Gateway, GatewayLimits, GatewayRouting, GatewayTls};
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
-pub use self::host::{Host, Origin, Peer, Role};
+pub use self::host::{Host, HostLimits, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
 pub use self::lua::{LuaLibrary, LuaLimits, LuaScript, LuaScriptLimits, LuaScripts};
 pub(crate) use self::model_grant::{MAX_ALLOWED, MAX_CALLS, MAX_CONCURRENCY};

@@ -12,12 +12,11 @@ use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use talon_proto::agent::{AskRequest, Done, Media, Started};
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
 use crate::access::session;
 use crate::app::App;
-use crate::background::{BackgroundTurns, MAX_BACKGROUND_TURNS};
+use crate::background::BackgroundPlace;
 use crate::events::agent::TokenUsage;
 use crate::events::client_message::MediaFile;
 use crate::events::ids::session_id;
@@ -150,12 +149,12 @@ pub(super) async fn send(
             Ok(sse::turn(&app, &caller, Turn::begin(&app, &caller, request).await?).into_response())
         }
         Delivery::Background => {
-            let place = place(&app.background_turns)?;
+            let place = place(&app)?;
             let turn = Turn::begin(&app, &caller, request).await?;
             Ok(in_background(turn, place, "respond-async"))
         }
         Delivery::Within(wait) => {
-            let place = place(&app.background_turns)?;
+            let place = place(&app)?;
             let mut turn = Turn::begin(&app, &caller, request).await?;
             match tokio::time::timeout(wait, answer(&mut turn)).await {
                 Ok(answered) => Ok(answered?.into_response()),
@@ -185,16 +184,18 @@ fn whole(started: &Started, done: Done) -> Answer {
     }
 }
 
-fn place(places: &BackgroundTurns) -> Result<OwnedSemaphorePermit, Problem> {
-    places.place().ok_or_else(|| {
-        let detail =
-            format!("{MAX_BACKGROUND_TURNS} turns go on in the background: wait, or send without Prefer");
+fn place(app: &App) -> Result<BackgroundPlace, Problem> {
+    let most = app.settings().limits.background_turns;
+    app.background_turns.place(most).ok_or_else(|| {
+        let detail = format!(
+            "{most} turns go on in the background (gateway.limits.background_turns): wait, or send without Prefer"
+        );
         Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(Duration::from_secs(1))
     })
 }
 
 /// Follows a turn to its end, so that it is not cancelled, and says where it can be seen.
-fn in_background(mut turn: Turn, place: OwnedSemaphorePermit, applied: &str) -> Response {
+fn in_background(mut turn: Turn, place: BackgroundPlace, applied: &str) -> Response {
     let accepted = Accepted { session_id: session_id(&turn.started.session_id), turn: turn.started.turn };
     let location = format!("/api/sessions/{}", accepted.session_id);
     tokio::spawn(async move {

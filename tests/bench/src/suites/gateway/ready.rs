@@ -68,12 +68,17 @@ fn configure() -> Configure {
         tokens: true,
         limits: Some(Limits {
             connections: 4096,
-            connections_per_address: 256,
+            connections_per_address: 2048,
             header_timeout_ms: 30_000,
             body_timeout_ms: 60_000,
             body_bytes: 9 << 20,
             requests_per_minute: 1200,
             requests_per_minute_per_address: 3000,
+            websockets: 4096,
+            websockets_per_caller: 128,
+            messages_per_websocket: 1024,
+            background_turns: 2048,
+            unread_timeout_ms: 30_000,
         }),
         activation: "mention".to_owned(),
         ..Configure::default()
