@@ -44,7 +44,6 @@ pub(crate) use configuration::configure;
 pub(crate) use endpoint::{AgentEndpoint, HostLink, ServeConnection};
 pub use health::watch;
 pub use host_connection::AgentConnection;
-pub use pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};
 pub use program::{ProgramNotFoundError, find as find_program};
 pub(crate) use report::{AgentReport, MemoryVectors, Provider};
 pub use service::{WorkspaceError, service_spec, workspace};

@@ -73,11 +73,6 @@ impl SessionFeed {
         !(index.by_sender.is_empty() && index.everybody.is_empty())
     }
 
-    /// The number of followers.
-    pub(crate) fn followers(&self) -> usize {
-        self.0.followers.load(Ordering::Relaxed)
-    }
-
     /// Adds a follower of these sessions and of an audience. It has no news at first.
     pub(super) fn follow(&self, named: &[SessionId], audience: Audience) -> FeedSubscription {
         let number = self.0.next.fetch_add(1, Ordering::Relaxed);

@@ -23,12 +23,8 @@ impl Service {
         if everybody {
             client.require_operator("to follow everybody's sessions")?;
         }
-        let most = self.agent.setup().settings.agent.limits.follows;
-        if self.agent.feed.followers() >= usize::try_from(most).unwrap_or(usize::MAX) {
-            return Err(Status::resource_exhausted(format!(
-                "{most} streams follow sessions already: end one of them, or raise agent.limits.follows"
-            )));
-        }
+        let limits = self.agent.setup().settings.agent.limits;
+        let place = self.follows.enter(&client.sender, &limits)?;
         let (known, missing) = self.known_cursors(client, cursors).await?;
         let audience = match (all, everybody) {
             (false, _) => Audience::Named,
@@ -39,17 +35,17 @@ impl Service {
             Subscriber::new(self.agent.sessions.clone(), &self.agent.feed, &known, audience, live);
         follower.tell_missing(missing);
         let agent = self.agent.clone();
-        let events = try_unfold(Some(follower), move |follower| {
+        let events = try_unfold(Some((follower, place)), move |following| {
             let agent = agent.clone();
             async move {
-                let Some(mut follower) = follower else { return Ok(None) };
+                let Some((mut follower, place)) = following else { return Ok(None) };
                 tokio::select! {
                     biased;
                     () = agent.turns.ending() => Err(Status::unavailable(
                         "the agent is ending: follow again with the sequences that were seen last",
                     )),
                     event = follower.next() => match event {
-                        Ok(event) => Ok(Some((event, Some(follower)))),
+                        Ok(event) => Ok(Some((event, Some((follower, place))))),
                         Err(FollowError::Store(error)) => Err(store_error_status(&error)),
                         Err(error @ FollowError::TooMany) => Err(Status::resource_exhausted(error.to_string())),
                     },

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 use tonic::codegen::Bytes;
 
-use super::limits::{MAX_LARGE_REQUESTS, MAX_PLAIN_REQUEST_BYTES};
+use super::limits::MAX_PLAIN_REQUEST_BYTES;
 
 /// The slot of a large request; empty while the request is a small one. Held until the request is answered or its
 /// stream begins: by then its images are stored.
@@ -35,9 +35,10 @@ impl<B> LargeBody<B> {
             return Ok(());
         }
         let permit = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| {
-            Status::resource_exhausted(format!(
-                "{MAX_LARGE_REQUESTS} questions with large images are received at once, and this is one more: ask again in a moment"
-            ))
+            Status::resource_exhausted(
+                "as many questions with large images are received at once as may be (agent.limits.large_requests), and this is one more: \
+                 ask again in a moment",
+            )
         })?;
         // It was empty, and there is one body for it.
         let _set = self.slot.set(permit);

@@ -15,12 +15,14 @@
 
 mod approvals;
 mod ask;
+mod bus;
 mod client;
 mod complete;
 mod costs;
 mod embed;
 mod event_stream;
 mod extensions;
+mod follow_limiter;
 mod forget;
 mod large_body;
 mod limits;
@@ -35,13 +37,13 @@ mod schedule;
 mod server;
 mod service;
 mod session_change;
+mod session_counts;
 mod sessions;
 mod shadow;
 mod status;
 mod tools;
 mod turn_admission;
 mod turn_stream;
-mod unread_body;
 
 pub(crate) use client::{Client, ClientError};
 pub(crate) use server::Server;

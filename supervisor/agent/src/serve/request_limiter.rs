@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use talon_agent_settings::LimitKeys;
-use talon_listen::{BodyTimeout, ConnectionLimiter, ConnectionPermit, PermitBody};
+use talon_listen::{BodyTimeout, ByteLimiter, ConnectionLimiter, ConnectionPermit, PermitBody, UnreadBody};
 use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
@@ -22,8 +22,7 @@ use tower::Service;
 
 use super::client::{Client, Principal};
 use super::large_body::{LargeBody, LargeSlot};
-use super::limits::{MAX_LARGE_REQUESTS, MAX_UNREAD_REQUESTS};
-use super::unread_body::UnreadBody;
+use super::limits::{MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ONE};
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
@@ -34,20 +33,21 @@ pub(super) struct RequestLimiter<S> {
     inner: S,
     requests: Arc<ConnectionLimiter<Principal>>,
     limits: LimitKeys,
-    unread: Arc<Semaphore>,
+    unread: Arc<ByteLimiter<Principal>>,
     large: Arc<Semaphore>,
 }
 
 impl<S> RequestLimiter<S> {
     pub(super) fn new(inner: S, limits: LimitKeys) -> Self {
-        let large = Arc::new(Semaphore::new(MAX_LARGE_REQUESTS));
         let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        let large = Arc::new(Semaphore::new(most(limits.large_requests)));
+        let unread = ByteLimiter::new(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ONE);
         let requests = ConnectionLimiter::new(most(limits.requests), most(limits.requests_per_user));
-        Self { inner, requests, limits, unread: Arc::new(Semaphore::new(MAX_UNREAD_REQUESTS)), large }
+        Self { inner, requests, limits, unread, large }
     }
 
     /// Admits a request, which keeps its slot until its answer is read. From here on it carries the client that it is for.
-    fn admit(&self, request: &mut Request) -> Result<ConnectionPermit<Principal>, Status> {
+    fn admit(&self, request: &mut Request) -> Result<(Principal, ConnectionPermit<Principal>), Status> {
         let connected = request.extensions().get::<Client>().cloned();
         let connected = connected.ok_or_else(|| Status::internal("a request without a client"))?;
         let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
@@ -56,13 +56,14 @@ impl<S> RequestLimiter<S> {
         let client = client?;
         let principal = client.principal();
         request.extensions_mut().insert(client);
-        self.requests.acquire(principal).ok_or_else(|| {
+        let place = self.requests.acquire(principal.clone()).ok_or_else(|| {
             Status::resource_exhausted(format!(
                 "{} requests of one user, {} of all, are the most at once: wait for some to be answered, or raise \
                  agent.limits.requests_per_user",
                 self.limits.requests_per_user, self.limits.requests
             ))
-        })
+        })?;
+        Ok((principal, place))
     }
 }
 
@@ -84,16 +85,11 @@ where
     }
 
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let place = match self.admit(&mut request) {
-            Ok(place) => place,
+        let (principal, place) = match self.admit(&mut request) {
+            Ok(admitted) => admitted,
             Err(status) => return std::future::ready(Ok(status.into_http())).boxed(),
         };
-        let Ok(unread) = Arc::clone(&self.unread).try_acquire_owned() else {
-            let status = Status::resource_exhausted(format!(
-                "{MAX_UNREAD_REQUESTS} requests are being sent at once, which is the most: try again in a moment"
-            ));
-            return std::future::ready(Ok(status.into_http())).boxed();
-        };
+        let unread = self.unread.permit(principal);
         let (slots, slot) = (Arc::clone(&self.large), LargeSlot::default());
         let limited = |body| {
             let body = UnreadBody::new(BodyTimeout::new(body, false), unread);

@@ -16,7 +16,7 @@ use tonic::transport;
 use tonic::transport::server::Connected;
 
 use super::client::{Client, ClientError};
-use super::limits::{MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_REQUEST_BYTES};
+use super::limits::{MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_HEADER_BYTES, MAX_REQUEST_BYTES, OTHER_CONNECTIONS};
 use super::request_limiter::RequestLimiter;
 use super::service::Service;
 use crate::agent::Agent;
@@ -28,6 +28,10 @@ static CROWDED: LogThrottle = LogThrottle::new();
 pub(crate) struct Server {
     connections: mpsc::Sender<PrefaceTimeout<Connection>>,
     open: Arc<AtomicUsize>,
+    /// The most that are open.
+    most: usize,
+    /// The most requests of a connection.
+    streams: u32,
     task: JoinHandle<Result<(), transport::Error>>,
 }
 
@@ -71,7 +75,13 @@ impl Server {
                 ReceiverStream::new(accepted).map(Ok::<_, io::Error>),
                 ending.cancelled_owned(),
             );
-        Self { connections, open: Arc::default(), task: tokio::spawn(serving) }
+        Self {
+            connections,
+            open: Arc::default(),
+            most: usize::try_from(limits.connections).unwrap_or(usize::MAX).saturating_add(OTHER_CONNECTIONS),
+            streams: limits.requests_per_connection,
+            task: tokio::spawn(serving),
+        }
     }
 
     /// Serves one more connection.
@@ -80,12 +90,18 @@ impl Server {
     /// [`ClientError::TooMany`]; it is closed then.
     pub(crate) fn attach(&self, stream: UnixStream, client: Client) -> Result<(), ClientError> {
         tracing::debug!(client.uid, client.pid, sender = %client.sender, role = ?client.role, "a client connected");
-        if self.open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
+        if self.open.fetch_add(1, Ordering::Relaxed) >= self.most {
             self.open.fetch_sub(1, Ordering::Relaxed);
             return self.check_capacity();
         }
+        let delegates = client.delegates;
         let connection = Connection { client, open: Arc::clone(&self.open) };
-        match self.connections.try_send(PrefaceTimeout::new(stream, connection)) {
+        // One connection has the requests of all whom the gateway serves.
+        let connection = match delegates {
+            true => PrefaceTimeout::of_streams(stream, self.streams, connection),
+            false => PrefaceTimeout::new(stream, connection),
+        };
+        match self.connections.try_send(connection) {
             Ok(()) => Ok(()),
             Err(_full) => self.check_capacity(),
         }

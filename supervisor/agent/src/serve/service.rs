@@ -23,14 +23,17 @@ use talon_proto::agent::{
     PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
     RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Session,
     SetPlanRequest, ShadowState, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest,
-    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
+    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest, WatchBusRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
+use super::bus::BusItems;
 use super::client::Client;
+use super::follow_limiter::FollowLimiter;
+use super::session_counts::SessionCounts;
 use super::turn_stream::Chunks;
 use crate::agent::Agent;
 use crate::error_status::{no_session, store_error_status};
@@ -44,11 +47,18 @@ pub(super) type GhostEvents = BoxStream<'static, Result<GhostEvent, Status>>;
 /// Serves all connections.
 pub(super) struct Service {
     pub(super) agent: Arc<Agent>,
+    /// Streams of `Follow`.
+    pub(super) follows: FollowLimiter,
+    /// Streams of `FollowGhosts`.
+    pub(super) ghost_follows: FollowLimiter,
+    /// How many sessions senders have.
+    pub(super) session_counts: SessionCounts,
 }
 
 impl Service {
     pub(super) fn new(agent: Arc<Agent>) -> Self {
-        Self { agent }
+        let (follows, ghost_follows) = (FollowLimiter::new("sessions"), FollowLimiter::new("ghosts"));
+        Self { agent, follows, ghost_follows, session_counts: SessionCounts::default() }
     }
 
     /// Who a request is for: the one place that says so.
@@ -405,5 +415,11 @@ impl Rpc for Service {
         request: Request<FollowGhostsRequest>,
     ) -> Result<Response<GhostEvents>, Status> {
         answer!(self, request, follow_ghosts)
+    }
+
+    type WatchBusStream = BusItems;
+
+    async fn watch_bus(&self, request: Request<WatchBusRequest>) -> Result<Response<BusItems>, Status> {
+        answer!(self, request, watch_bus)
     }
 }
