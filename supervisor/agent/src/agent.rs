@@ -156,14 +156,19 @@ impl Agent {
             Box::new(move |approval| notifier.notify(approval_waiting(approval)))
         });
         let shadow = &bundle.settings.shadow;
-        let shadow = ShadowLoop::open(store.key_values(), Arc::clone(&notifier), shadow, Arc::clone(&metrics)).await;
+        let shadow = ShadowLoop::open(
+            store.key_values(),
+            Arc::clone(&notifier),
+            shadow,
+            Arc::clone(&metrics),
+            bus.clone(),
+        )
+        .await;
         let shadow = shadow.map_err(|error| unreadable(&error))?;
         let budget_events = BudgetEvents::new(Arc::clone(&notifier));
+        let observer = BusObserver::new(Arc::clone(&metrics) as _, bus.clone());
         let runner: Arc<dyn TurnRunner> = Arc::new(ReportingRunner {
-            inner: Arc::new(Driver::observed(Arc::new(BusObserver::new(
-                Arc::clone(&metrics) as _,
-                bus.clone(),
-            )))),
+            inner: Arc::new(Driver::observed(Arc::new(observer))),
             notifier: Arc::clone(&notifier),
             budgets: Arc::clone(&budget_events),
         });

@@ -22,6 +22,8 @@ pub(crate) struct AgentReport {
     pub(crate) memory_vectors: Option<MemoryVectors>,
     pub(crate) schedule: Option<agent::ScheduleStatus>,
     pub(crate) notifications: Option<agent::NotificationStatus>,
+    /// Its texts are sanitized.
+    pub(crate) shadow: Option<agent::ShadowStatus>,
 }
 
 /// How many memories are found by meaning, as the agent reports it.
@@ -65,7 +67,19 @@ impl AgentReport {
             memory_vectors: status.memory_vectors.as_ref().map(MemoryVectors::of),
             schedule: status.schedule,
             notifications: status.notifications,
+            shadow: status.shadow.as_ref().map(shadow),
         }
+    }
+}
+
+fn shadow(told: &agent::ShadowStatus) -> agent::ShadowStatus {
+    let text = |text: &String| sanitize_report(text).into_string();
+    agent::ShadowStatus {
+        limits: told.limits.iter().take(MAX_COMPLAINTS).map(text).collect(),
+        quiet_hours: text(&told.quiet_hours),
+        local_time: text(&told.local_time),
+        problem: text(&told.problem),
+        ..*told
     }
 }
 

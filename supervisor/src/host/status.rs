@@ -93,7 +93,7 @@ fn no_state() -> StateStatus {
 fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> AgentStatus {
     let (turns_running, approvals_pending) =
         told.as_ref().map(|told| (told.turns_running, told.approvals_pending)).unzip();
-    let AgentReport { providers, problems: now, memory_vectors, schedule, notifications, .. } =
+    let AgentReport { providers, problems: now, memory_vectors, schedule, notifications, shadow, .. } =
         told.unwrap_or_default();
     let mut problems: Vec<_> = status.problem.into_iter().chain(status.complaints).collect();
     let new: Vec<_> = now.into_iter().filter(|problem| !problems.contains(problem)).collect();
@@ -117,6 +117,7 @@ fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> Agen
         memory_vectors: memory_vectors.map(vectors),
         schedule: schedule.map(schedule_status),
         notifications: notifications.map(notification_status),
+        shadow: shadow.map(shadow_status),
     }
 }
 
@@ -128,6 +129,37 @@ fn schedule_status(told: agent::ScheduleStatus) -> host::ScheduleStatus {
 fn notification_status(told: agent::NotificationStatus) -> host::NotificationStatus {
     let agent::NotificationStatus { entries, waiting, delivered, refused, given_up, dropped } = told;
     host::NotificationStatus { entries, waiting, delivered, refused, given_up, dropped }
+}
+
+fn shadow_status(told: agent::ShadowStatus) -> host::ShadowStatus {
+    let agent::ShadowStatus {
+        watchers,
+        watchers_connected,
+        watcher_seen_unix_ms,
+        limits,
+        paused,
+        budget_spent,
+        quiet_hours,
+        local_time,
+        quiet,
+        local_only,
+        problem,
+        waiting,
+    } = told;
+    host::ShadowStatus {
+        watchers,
+        watchers_connected,
+        watcher_seen_unix_ms,
+        limits,
+        paused,
+        budget_spent,
+        quiet_hours,
+        local_time,
+        quiet,
+        local_only,
+        problem,
+        waiting,
+    }
 }
 
 fn vectors(told: MemoryVectors) -> host::MemoryVectors {

@@ -19,6 +19,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long one request may take: the agent writes to its database, and asks no model meanwhile.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How often the agent hears of a watcher that sees nothing: it counts as gone after five minutes.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
+
 /// What the sender needs.
 pub(crate) struct AgentSettings {
     pub(crate) socket: PathBuf,
@@ -47,14 +50,15 @@ impl AgentSender {
     }
 
     /// Sends what comes, for ever. Begins with a request without observations, which says the limits and asks
-    /// how the loop is.
+    /// how the loop is; one a minute follows while nothing happens.
     pub(crate) async fn run(&mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.send().await {
                 Ok(()) => {
                     pause = FIRST_PAUSE;
-                    self.queue.filled().await;
+                    // Without an observation the agent hears that there is a watcher.
+                    let _ = tokio::time::timeout(SIGN_OF_LIFE, self.queue.filled()).await;
                 }
                 Err(status) => {
                     self.say(&status);
@@ -90,6 +94,7 @@ impl AgentSender {
             dropped: dropped.saturating_add(of_shells),
             cooldown_ms: self.settings.cooldown_ms,
             max_ghosts_per_hour: self.settings.max_ghosts_per_hour,
+            limits: self.notices.limits(),
         };
         let mut grpc = agent.grpc();
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, grpc.observe(request)).await;

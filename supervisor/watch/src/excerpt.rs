@@ -1,7 +1,8 @@
 //! The piece of a text that is sent: redacted, in printable characters, at most 2 KiB.
 
+use talon_redact::{redact, redact_keeping_lines};
+
 use crate::limits::{EXCERPT_BYTES, READ_BYTES};
-use crate::redact::{redact, redact_keeping_lines};
 
 /// A piece of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,29 +7,32 @@
 //! ```text
 //! files/ ───┐
 //! git/ ─────┤ Event ──► detection.rs ── detect/* ──► Observation ──► queue.rs ──► agent.rs ── agent.sock
-//! shell/ ───┤              (excerpt.rs, redact/)
+//! shell/ ───┤              (excerpt.rs, talon-redact)
 //! checker.rs┘
 //! ```
 
 mod agent;
 mod checker;
 mod config;
+mod desktop;
 mod detect;
 mod detection;
 mod event;
 mod excerpt;
 mod files;
+mod ghost_stream;
 mod git;
+mod last_look;
 mod limits;
 mod notice;
 mod observation;
 mod prompt_file;
 mod queue;
-mod redact;
 mod runtime_dir;
 mod shell;
 #[cfg(test)]
 mod simulated_day_tests;
+mod spool;
 mod watch;
 
 use std::io::Write as _;
@@ -154,6 +157,14 @@ fn print_check(path: &Path, config: &Config, roots: &[PathBuf]) -> std::io::Resu
     }
     if let Some(history) = &config.watchers.shell.history_file {
         writeln!(out, "reads   {}", shown(&history.display()))?;
+    }
+    if config.spool
+        && let Some(directory) = runtime_dir::state_directory()
+    {
+        writeln!(out, "keeps   what waits for the agent in {}", shown(&directory.display()))?;
+    }
+    if config.desktop_notifications {
+        writeln!(out, "shows   ghosts on the desktop with notify-send")?;
     }
     if config.watchers.shell.enabled {
         match runtime_dir::shell_socket() {

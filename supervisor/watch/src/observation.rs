@@ -161,7 +161,7 @@ fn shown_path(path: &Path) -> String {
 }
 
 /// By the wall clock, which is what the protocol states; nothing here is reckoned with it.
-fn unix_ms() -> u64 {
+pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -201,7 +201,7 @@ pub(crate) fn first_words(command: &str) -> String {
     const BYTES: usize = 64;
     const _: () = assert!(BYTES < LINE_BYTES);
     let words: Vec<&str> = command.split_whitespace().collect();
-    let redacted = crate::redact::redact(&words.join(" ")).text;
+    let redacted = talon_redact::redact(&words.join(" ")).text;
     talon_sanitize::truncate(&redacted, BYTES, "…").into_owned()
 }
 

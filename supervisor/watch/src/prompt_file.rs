@@ -6,17 +6,11 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use talon_client::Agent;
-use talon_proto::agent::ghost_event::Kind;
-use talon_proto::agent::{FollowGhostsRequest, Ghost};
-use tonic::Status;
+use talon_proto::agent::Ghost;
 
+use crate::ghost_stream::GhostView;
 use crate::runtime_dir;
-
-/// The pause before an agent that does not answer is asked again. What it says is told by the sender.
-const PAUSE: Duration = Duration::from_secs(10);
 
 /// How many ghosts that wait are remembered; the oldest are forgotten. An hour has ten by default.
 const GHOSTS: usize = 100;
@@ -54,35 +48,42 @@ impl WaitingGhosts {
     }
 }
 
-/// Keeps the file, for ever.
-pub(crate) async fn keep(socket: PathBuf, file: PathBuf) {
-    loop {
-        // All ghosts that are stored come first, so that nothing is left over from before.
-        let mut waiting = WaitingGhosts::default();
-        // The end of a stream is an agent that is replaced; what is wrong with it is said by the sender.
-        let _ = follow(&socket, &file, &mut waiting).await;
-        // Nobody would take a line away that is no longer true.
-        remove(&file);
-        tokio::time::sleep(PAUSE).await;
+/// The file, as a view of ghosts.
+pub(crate) struct PromptFile {
+    file: PathBuf,
+    waiting: WaitingGhosts,
+    has_caught_up: bool,
+}
+
+impl PromptFile {
+    pub(crate) fn new(file: PathBuf) -> Self {
+        Self { file, waiting: WaitingGhosts::default(), has_caught_up: false }
+    }
+
+    /// What cannot be written is left out: a prompt is no place to say so.
+    fn write(&self) {
+        let _ = write(&self.file, self.waiting.line().as_deref());
     }
 }
 
-async fn follow(socket: &Path, file: &Path, waiting: &mut WaitingGhosts) -> Result<(), Status> {
-    let unavailable = |error: std::io::Error| Status::unavailable(error.to_string());
-    let agent = Agent::connect(socket.to_owned()).await.map_err(unavailable)?;
-    let mut stream = agent.grpc().follow_ghosts(FollowGhostsRequest::default()).await?.into_inner();
-    let mut has_caught_up = false;
-    while let Some(event) = stream.message().await? {
-        match event.kind {
-            Some(Kind::Ghost(ghost)) => waiting.take(ghost),
-            Some(Kind::CaughtUp(_)) => has_caught_up = true,
-            Some(Kind::Event(_)) | None => continue,
-        }
-        if has_caught_up {
-            write(file, waiting.line().as_deref()).map_err(unavailable)?;
+impl GhostView for PromptFile {
+    fn take(&mut self, ghost: Ghost) {
+        self.waiting.take(ghost);
+        if self.has_caught_up {
+            self.write();
         }
     }
-    Ok(())
+
+    fn caught_up(&mut self) {
+        self.has_caught_up = true;
+        self.write();
+    }
+
+    /// Nobody would take a line away that is no longer true.
+    fn lost(&mut self) {
+        remove(&self.file);
+        (self.waiting, self.has_caught_up) = (WaitingGhosts::default(), false);
+    }
 }
 
 /// Removes the file; what cannot be removed is left as it is.

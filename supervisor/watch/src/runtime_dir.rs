@@ -1,4 +1,5 @@
-//! Where the shells' socket is: `$XDG_RUNTIME_DIR/talon/watch.sock`, and what is beside it.
+//! Where the shells' socket is: `$XDG_RUNTIME_DIR/talon/watch.sock`, and what is beside it; and where the watcher keeps
+//! what outlives it: `$XDG_STATE_HOME/talon/watch`, by default below `~/.local/state`.
 
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -34,6 +35,13 @@ pub(crate) fn shell_socket() -> Option<PathBuf> {
     Some(directory.join("talon").join(SHELL_SOCKET))
 }
 
+/// The directory of what outlives the watcher; none without a home directory.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("talon/watch"))
+}
+
 /// Makes the directory of a socket, for this user alone.
 pub(crate) fn make_directory(socket: &Path) -> std::io::Result<()> {
     let Some(directory) = socket.parent() else { return Ok(()) };
@@ -41,6 +49,7 @@ pub(crate) fn make_directory(socket: &Path) -> std::io::Result<()> {
 }
 
 /// The lock of the one watcher that serves a runtime directory, for as long as it lives.
+#[derive(Debug)]
 pub(crate) struct WatcherLock {
     _file: File,
 }

@@ -13,15 +13,21 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::agent::{AgentSender, AgentSettings};
 use crate::checker::Checkers;
 use crate::config::{Config, FileKind, GitKind};
+use crate::desktop::Desktop;
 use crate::detection::Detection;
 use crate::event::{Change, CommandEvent, Event};
 use crate::files::{FileSettings, FileSinks, Rules};
+use crate::ghost_stream::{GhostView, follow_ghosts};
 use crate::git::{GitSettings, RepositoryFinder};
+use crate::last_look::LastLook;
 use crate::limits::{EVENTS, TICK};
 use crate::notice::{Notices, say};
+use crate::observation::unix_ms;
+use crate::prompt_file::PromptFile;
 use crate::queue::Queue;
 use crate::runtime_dir::WatcherLock;
 use crate::shell::History;
+use crate::spool::Spool;
 use crate::{files, git, prompt_file, runtime_dir, shell};
 
 /// How long what waits may take to be sent at the end.
@@ -44,10 +50,13 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         (signal(SignalKind::terminate()).map_err(ended)?, signal(SignalKind::interrupt()).map_err(ended)?);
     let notices = Notices::default();
     let (events, received) = mpsc::sync_channel(EVENTS);
-    let queue = Arc::new(Queue::default());
     let shell_dropped = Arc::new(AtomicU64::new(0));
 
     let _lock = lock()?;
+    let queue = Arc::new(match &target {
+        Target::DryRun => Queue::default(),
+        Target::Agent(_) => queue_of(&config, &notices),
+    });
     let mut socket = None;
     if config.watchers.shell.enabled {
         let served = shell::start(roots.clone(), events.clone(), Arc::clone(&shell_dropped), notices.clone());
@@ -79,14 +88,24 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
             None => say(0),
         }
     };
-    files::start(file_settings(&config, &roots), sinks, notices.clone(), ready)
+    // A dry run leaves nothing behind.
+    let kept = matches!(target, Target::Agent(_)).then(|| state_directory(&config)).flatten();
+    let (last_look, looked) = kept.as_deref().map(LastLook::open).unzip();
+    let recent_since = looked.flatten();
+    files::start(file_settings(&config, &roots, recent_since), sinks, notices.clone(), ready)
         .map_err(|error| format!("cannot watch files: {error}"))?;
 
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let detection = Detection::new(config.clone(), roots, home, Instant::now());
     let history = config.watchers.shell.history_file.clone().map(History::new);
-    let detector =
-        Detector { detection, history, checkers, queue: Arc::clone(&queue), notices: notices.clone() };
+    let detector = Detector {
+        detection,
+        history,
+        checkers,
+        last_look,
+        queue: Arc::clone(&queue),
+        notices: notices.clone(),
+    };
     std::thread::Builder::new()
         .name("detection".to_owned())
         .spawn(move || detector.run(&received))
@@ -96,8 +115,10 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
     let mut sink = match target {
         Target::DryRun => Sink::Stdout(queue),
         Target::Agent(path) => {
-            if let Some(file) = runtime_dir::ghosts_file().filter(|_| config.watchers.shell.show_ghosts) {
-                ghosts = Some((tokio::spawn(prompt_file::keep(path.clone(), file.clone())), file));
+            let prompt = runtime_dir::ghosts_file().filter(|_| config.watchers.shell.show_ghosts);
+            let views = views(prompt.clone(), config.desktop_notifications, &notices);
+            if !views.is_empty() {
+                ghosts = Some((tokio::spawn(follow_ghosts(path.clone(), views)), prompt));
             }
             let settings = AgentSettings {
                 socket: path,
@@ -119,13 +140,48 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         keeper.abort();
         // Cancelled, as it was asked to be.
         let _ = keeper.await;
-        prompt_file::remove(&file);
+        if let Some(file) = file {
+            prompt_file::remove(&file);
+        }
     }
     if let Some(path) = socket {
         // Gone already, else.
         let _ = std::fs::remove_file(&path);
     }
     result.map_err(|error| format!("cannot write the output: {error}"))
+}
+
+/// What shows ghosts, as the configuration asks.
+fn views(prompt: Option<PathBuf>, on_desktop: bool, notices: &Notices) -> Vec<Box<dyn GhostView>> {
+    let mut views: Vec<Box<dyn GhostView>> = Vec::new();
+    if let Some(file) = prompt {
+        views.push(Box::new(PromptFile::new(file)));
+    }
+    if on_desktop {
+        let shown = runtime_dir::state_directory().map(|directory| directory.join("shown"));
+        views.push(Box::new(Desktop::start(shown, notices.clone())));
+    }
+    views
+}
+
+/// Where what outlives this process is kept, if the configuration has it.
+fn state_directory(config: &Config) -> Option<PathBuf> {
+    runtime_dir::state_directory().filter(|_| config.spool)
+}
+
+/// The queue, which outlives this process unless the configuration or the file system is against it.
+fn queue_of(config: &Config, notices: &Notices) -> Queue {
+    let Some(directory) = state_directory(config) else { return Queue::default() };
+    match Spool::open(&directory, unix_ms()) {
+        Ok((spool, rest)) => Queue::spooled(spool, rest, notices.clone()),
+        Err(error) => {
+            let place = directory.display();
+            say(format!(
+                "cannot keep what waits for the agent in {place}: {error}; it is lost if this process is killed"
+            ));
+            Queue::default()
+        }
+    }
 }
 
 /// Refuses a second watcher, which would tell everything twice. Without a runtime directory there is no place to
@@ -152,7 +208,7 @@ fn tell_of_repositories(finder: Option<Arc<RepositoryFinder>>) -> Box<dyn Fn(Pat
     })
 }
 
-fn file_settings(config: &Config, roots: &[PathBuf]) -> FileSettings {
+fn file_settings(config: &Config, roots: &[PathBuf], recent_since: Option<i64>) -> FileSettings {
     let filesystem = &config.watchers.filesystem;
     let change = |kind: &FileKind| match kind {
         FileKind::Add => Change::Added,
@@ -161,7 +217,7 @@ fn file_settings(config: &Config, roots: &[PathBuf]) -> FileSettings {
     };
     FileSettings {
         roots: roots.to_vec(),
-        rules: Rules { ignore: filesystem.ignore.clone(), max_files: filesystem.max_files },
+        rules: Rules { ignore: filesystem.ignore.clone(), max_files: filesystem.max_files, recent_since },
         changes: filesystem.events.iter().map(change).collect(),
         max_files: filesystem.max_files,
         max_directories: filesystem.max_directories,
@@ -194,7 +250,7 @@ impl Sink {
     async fn finish(&mut self) {
         match self {
             Self::Agent(sender) => {
-                // What cannot be sent now is lost with this process, and is said.
+                // What cannot be sent now is sent after the next start, if there is a file for it.
                 let sent = tokio::time::timeout(LAST_SEND, sender.send_rest()).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     say("ends with observations that the agent did not take");
@@ -226,6 +282,7 @@ struct Detector {
     detection: Detection,
     history: Option<History>,
     checkers: Checkers,
+    last_look: Option<LastLook>,
     queue: Arc<Queue>,
     notices: Notices,
 }
@@ -237,8 +294,17 @@ impl Detector {
             let event = received.recv_timeout(tick.saturating_duration_since(Instant::now()));
             let now = Instant::now();
             match event {
-                Ok(event) => self.take(event, now),
-                Err(RecvTimeoutError::Timeout) => (),
+                Ok(event) => {
+                    self.take(event, now);
+                    if let Some(look) = &mut self.last_look {
+                        look.happened();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(look) = &mut self.last_look {
+                        look.rests(now, i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX));
+                    }
+                }
                 // All watchers ended; what they could not go on with was said.
                 Err(RecvTimeoutError::Disconnected) => return,
             }

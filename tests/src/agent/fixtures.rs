@@ -423,6 +423,8 @@ pub(super) fn shadow_stats() -> GetShadowStatsResponse {
         cost_today_pico_usd: 4_800_000_000,
         day_budget_pico_usd: Some(50_000_000_000),
         dropped_by_watchers: 3,
+        watcher_seen_unix_ms: Some(NOON - 30_000),
+        watcher_limits: vec!["the kernel takes no further watches: raise fs.inotify.max_user_watches".into()],
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod family;
 mod provider_metrics;
+mod shadow_metrics;
 mod turn_metrics;
 
 use talon_proto::agent::MetricFamily;
@@ -48,6 +49,19 @@ pub struct Metrics {
     recalled: Family,
     notifications: Family,
     events_dropped: Family,
+    shadow_observations: Family,
+    shadow_redactions: Family,
+    shadow_dropped: Family,
+    shadow_held_back: Family,
+    shadow_postponed: Family,
+    shadow_questions: Family,
+    shadow_tokens: Family,
+    shadow_cost: Family,
+    shadow_ghosts: Family,
+    shadow_waiting: Family,
+    shadow_watchers: Family,
+    shadow_watcher_seen: Family,
+    shadow_budget_spent: Family,
     followers: Family,
     pieces_lost: Family,
     memory: Family,
@@ -147,6 +161,37 @@ families! {
         "Notifications in the agent's database, by what became of them.";
     events_dropped: Counter "talon_agent_events_dropped_total" []
         "Events that nobody is told one by one, since more came than are taken.";
+    shadow_observations: Counter "talon_agent_shadow_observations_total" ["kind", "verdict"]
+        "Observations of watchers and event sources: taken, known or invalid.";
+    shadow_redactions: Counter "talon_agent_shadow_redactions_total" []
+        "Secrets that watchers had left in observations, and that were replaced.";
+    shadow_dropped: Counter "talon_agent_shadow_dropped_total" []
+        "Observations that watchers dropped, since their queues were full.";
+    shadow_held_back: Counter "talon_agent_shadow_held_back_total" ["rule"]
+        "Findings that led to nothing, by the rule that held them back."
+        from_zero [&["repeated"], &["paused"], &["muted"], &["rate"], &["no_boundary"], &["crowded"]];
+    shadow_postponed: Counter "talon_agent_shadow_postponed_total" ["rule"]
+        "Ends of work at which a finding went on waiting, by the rule."
+        from_zero [&["asking"], &["cooldown"], &["hourly_limit"], &["quiet_hours"], &["token_budget"], &["money_budget"]];
+    shadow_questions: Counter "talon_agent_shadow_questions_total" ["outcome"]
+        "Questions to models about observations, by what came of them."
+        from_zero [&["ghost"], &["nothing"], &["failed"]];
+    shadow_tokens: Counter "talon_agent_shadow_tokens_total" ["kind"]
+        "Tokens of these questions and their answers."
+        from_zero [&["input"], &["output"]];
+    shadow_cost: Counter "talon_agent_shadow_cost_usd_total" []
+        "What these questions cost, in US dollars.";
+    shadow_ghosts: Counter "talon_agent_shadow_ghosts_total" ["what"]
+        "Ghosts that were made, and what became of them."
+        from_zero [&["made"], &["approved"], &["dismissed"], &["snoozed"], &["expired"]];
+    shadow_waiting: Gauge "talon_agent_shadow_ghosts_waiting" []
+        "Ghosts that wait for a person.";
+    shadow_watchers: Gauge "talon_agent_shadow_watchers" []
+        "Watchers that were heard within the last five minutes.";
+    shadow_watcher_seen: Gauge "talon_agent_shadow_watcher_seen_seconds" []
+        "When a watcher was heard last, in seconds since 1970.";
+    shadow_budget_spent: Gauge "talon_agent_shadow_budget_spent" []
+        "People whose tokens or money of today are spent.";
     followers: Gauge "talon_agent_followers" []
         "Clients that follow a turn.";
     pieces_lost: Counter "talon_agent_pieces_lost_total" []

@@ -5,7 +5,7 @@ use std::time::Duration;
 use talon_proto::agent::chunk::Kind;
 
 use super::Metrics;
-use crate::driver::{Caller, TurnEnd, TurnObserver};
+use crate::driver::{Caller, FinishedCall, TurnEnd, TurnObserver};
 use crate::machine::TransitionRecord;
 use crate::tool_result::CallOutcome;
 
@@ -33,16 +33,10 @@ impl TurnObserver for Metrics {
         self.state_seconds.observe_seconds(&[record.from.word()], in_state.as_secs_f64());
     }
 
-    fn on_tool_call(
-        &self,
-        _caller: &Caller,
-        plugin: &str,
-        action: &str,
-        ran: CallOutcome,
-        latency: Duration,
-    ) {
+    fn on_tool_call(&self, _caller: &Caller, call: &FinishedCall<'_>) {
+        let FinishedCall { plugin, action, latency, .. } = *call;
         let of = |name| if plugin.is_empty() { UNKNOWN } else { name };
-        let outcome = match ran {
+        let outcome = match call.outcome {
             CallOutcome::Succeeded => "ok",
             CallOutcome::Failed => "failed",
             CallOutcome::NotOffered => "not_offered",

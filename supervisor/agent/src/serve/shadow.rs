@@ -12,7 +12,7 @@ use tonic::Status;
 use super::client::{Client, Origin};
 use super::service::{GhostEvents, Service};
 use crate::error_status::store_error_status;
-use crate::shadow::{Audience, ShadowError};
+use crate::shadow::{Audience, ShadowError, model_problem};
 
 /// The size of a page unless something is said, and the largest.
 const PAGE: u32 = 50;
@@ -29,6 +29,7 @@ impl Service {
                 "a model observes nobody: observations come from a person's own watcher",
             ));
         }
+        self.agent.shadow.hear_watcher(&client.sender, &request.limits);
         let taken = self.agent.shadow.observe(&client.sender, request).await;
         let mut taken = taken.map_err(|error| status(&error))?;
         taken.state = taken.state.map(|state| self.with_problem(state));
@@ -37,18 +38,12 @@ impl Service {
 
     /// With the reason why no ghost can be made, if there is one.
     fn with_problem(&self, state: ShadowState) -> ShadowState {
-        let setup = self.agent.setup();
-        let has_models = !setup.settings.models.providers.0.is_empty();
-        let problem = match (state.enabled, has_models) {
-            (false, _) => {
-                "the shadow loop is off: set `shadow.enabled: true` in the configuration and reload"
-            }
-            (true, false) => {
-                "no model can be asked: name a provider under models.providers, and its models under models.catalog"
-            }
-            (true, true) => "",
+        let problem = if state.enabled {
+            model_problem(&self.agent.setup().settings).unwrap_or_default()
+        } else {
+            ShadowError::Off.to_string()
         };
-        ShadowState { problem: problem.to_owned(), ..state }
+        ShadowState { problem, ..state }
     }
 
     pub(super) async fn list_ghosts(
@@ -124,19 +119,16 @@ impl Service {
         request: FollowGhostsRequest,
     ) -> Result<GhostEvents, Status> {
         let FollowGhostsRequest { after, from_now, everybody, events } = request;
-        let most = self.agent.setup().settings.agent.limits.follows;
-        if self.agent.shadow.followers() >= usize::try_from(most).unwrap_or(usize::MAX) {
-            return Err(Status::resource_exhausted(format!(
-                "{most} streams follow ghosts already: end one of them, or raise agent.limits.follows"
-            )));
-        }
+        let limits = self.agent.setup().settings.agent.limits;
+        let place = self.ghost_follows.enter(&client.sender, &limits)?;
         let audience = match listed(client, everybody, "to follow everybody's ghosts")? {
             Some(_) => Audience::Sender(client.sender.clone()),
             None => Audience::Everybody,
         };
         let follower = self.agent.shadow.follow(audience, (!from_now).then_some(after), events);
+        let follower = follower.map_err(|error| Status::resource_exhausted(error.to_string()))?;
         let agent = self.agent.clone();
-        let stream = try_unfold(follower, move |mut follower| {
+        let stream = try_unfold((follower, place), move |(mut follower, place)| {
             let agent = agent.clone();
             async move {
                 tokio::select! {
@@ -144,7 +136,7 @@ impl Service {
                     () = agent.turns.ending() => Err(Status::unavailable(
                         "the agent is ending: follow again with the sequence that was seen last",
                     )),
-                    event = follower.next() => Ok(Some((event, follower))),
+                    event = follower.next() => Ok(Some((event, (follower, place)))),
                 }
             }
         });

@@ -6,6 +6,7 @@ use talon_proto::agent::{DecideGhostRequest, Ghost, PauseShadowRequest, ShadowSt
 use talon_shadow_policy::GhostEnd;
 use talon_store::SessionId;
 
+use super::counts::count_held_back;
 use super::error::ShadowError;
 use super::goal::{goal_of, session_of};
 use super::record::{SenderRecord, unix_ms};
@@ -112,6 +113,7 @@ impl ShadowLoop {
                 return Err(ShadowError::TooManyMuted);
             }
             this.store.put_sender(&record).await?;
+            count_held_back(&this.metrics, inner.stored.senders.get(&sender), &record);
             inner.stored.senders.insert(sender, record.clone());
             Ok(this.state_of(Some(&record)))
         })

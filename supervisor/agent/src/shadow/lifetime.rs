@@ -85,6 +85,7 @@ impl ShadowLoop {
             let mut inner = this.inner.lock().await;
             this.store.remove_sender(&sender).await?;
             inner.stored.senders.remove(&sender);
+            this.watchers.forget(&sender);
             let ghosts =
                 by_sender(&inner.stored.ghosts, |one| one.ghost.as_ref().map(|ghost| &ghost.sender), &sender);
             for id in &ghosts {

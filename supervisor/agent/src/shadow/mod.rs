@@ -7,31 +7,38 @@
 //!  a person ─ DecideGhost ─► loop ─► goal: an ordinary turn in a session of its own
 //! ```
 //!
-//! - `observation`: what a watcher sends, within its bounds; `question`: what a model is asked, and its answer. Pure.
+//! - `observation`: what a watcher sends, within its bounds; `redaction`: secrets that it left; `watchers`: which were heard; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
 //! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `decisions`, `views`: what people do, and see;
 //!   `lifetime`: what time changes, and what is removed
 //! - `sources`: events of plugins as observations
+//! - `status`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
 //! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
 //!
 //! What is being asked is stored before it is asked, and its ghost has an id that was chosen then: a process that is killed
 //! meanwhile asks again, and makes no second ghost.
 
 mod account;
+mod counts;
 mod decisions;
 mod error;
 mod goal;
 mod lifetime;
+mod model_problem;
 mod observation;
 mod question;
 mod record;
+mod redaction;
 mod shadow_loop;
 mod sources;
+mod status;
 mod store;
 mod views;
+mod watchers;
 mod worker;
 
 pub(crate) use error::ShadowError;
+pub(crate) use model_problem::model_problem;
 pub(crate) use shadow_loop::ShadowLoop;
 pub(crate) use views::Audience;
 pub(crate) use worker::watch_over;

@@ -11,7 +11,7 @@ const MAX_PATH_BYTES: usize = 4096;
 pub(super) const MAX_LINE_BYTES: usize = 256;
 /// 2 KiB: some forty lines, which show what is wrong, and no file.
 pub(super) const MAX_EXCERPT_BYTES: usize = 2048;
-const MAX_LANGUAGE_BYTES: usize = 32;
+pub(super) const MAX_LANGUAGE_BYTES: usize = 32;
 /// The digits of a SHA-256.
 const DIGEST_DIGITS: usize = 64;
 /// How many of them a finding is known by: 64 bits, for some thousands of findings of one person.
@@ -33,6 +33,11 @@ const KINDS: [&str; 11] = [
     SOURCE,
 ];
 const BOUNDARIES: [&str; 5] = ["", "commit", "test_end", "prompt", "idle"];
+
+/// The kind as the metrics name it: one of ours.
+pub(super) fn known_kind(kind: &str) -> &'static str {
+    KINDS.iter().find(|known| **known == kind).copied().unwrap_or("(other)")
+}
 
 /// Why an observation is not taken: what is wrong, for the watcher's log.
 pub(super) fn problem(observation: &Observation) -> Option<String> {
@@ -69,6 +74,7 @@ pub(super) fn problem(observation: &Observation) -> Option<String> {
         (!id.is_empty() && id.len() <= MAX_ID_BYTES && is_name(id), "id: 1 to 64 of A-Z, a-z, 0-9, - and _"),
         (KINDS.contains(&kind.as_str()), "kind: none that is known; is the watcher of another release?"),
         (trigger.len() <= MAX_TRIGGER_BYTES && is_word(trigger), "trigger: at most 64 of a-z, 0-9 and _"),
+        (talon_redact::secrets(trigger).is_empty(), "trigger: it looks like a secret"),
         (is_path(directory), "directory: an absolute path of at most 4096 bytes"),
         (is_path(repository), "repository: an absolute path of at most 4096 bytes"),
         (is_digest(path_hash), "path_hash: a SHA-256 in lower-case hex"),

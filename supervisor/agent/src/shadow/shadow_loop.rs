@@ -5,22 +5,26 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 use talon_agent_settings::ShadowKeys;
+use talon_event_bus::{EventBus, Payload, Subject};
 use talon_proto::agent::{
     GetGhostResponse, Ghost, Observation, ObservationVerdict, ObserveRequest, ObserveResponse, ShadowEvent,
     ShadowLogEntry,
 };
-use talon_shadow_policy::{Candidate, GhostEnd};
+use talon_shadow_policy::{Candidate, GhostEnd, HoldReason};
 use talon_store::{Error, KeyValues};
-use tokio::sync::{Mutex, Notify, broadcast, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
+use super::counts::count_held_back;
 use super::error::ShadowError;
-use super::observation::{MAX_OBSERVATIONS, SOURCE, fingerprint, problem};
+use super::observation::{MAX_OBSERVATIONS, SOURCE, fingerprint, known_kind, problem};
 use super::record::{SenderRecord, now, unix_ms};
+use super::redaction::redact_again;
+use super::status::PeopleCounts;
 use super::store::{ShadowStore, StoredShadow};
+use super::watchers::Watchers;
+use crate::metrics::Metrics;
 use crate::notify::{EventObserver, Notifier, ghost_waiting};
 
-/// How many observations a follower may be behind before it misses some: they are not durable.
-const MAX_EVENTS: usize = 256;
 /// How much of a wrong id is repeated.
 const MAX_SHOWN_ID: usize = 64;
 
@@ -32,10 +36,14 @@ pub(crate) struct ShadowLoop {
     keys: RwLock<Arc<ShadowKeys>>,
     /// The sequence of the latest change of a ghost.
     pub(super) changed: watch::Sender<u64>,
-    pub(super) events: broadcast::Sender<ShadowEvent>,
+    pub(super) bus: EventBus,
     /// Notified when there is something to ask, or to wait for.
     pub(super) wake: Notify,
     dropped: std::sync::atomic::AtomicU64,
+    pub(super) watchers: Watchers,
+    /// As they were counted last.
+    pub(super) people: parking_lot::Mutex<PeopleCounts>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// What is known, as it is on the disk.
@@ -62,6 +70,8 @@ impl ShadowLoop {
         kv: Arc<dyn KeyValues>,
         notifier: Arc<Notifier>,
         keys: &ShadowKeys,
+        metrics: Arc<Metrics>,
+        bus: EventBus,
     ) -> Result<Arc<Self>, Error> {
         let store = ShadowStore::new(kv);
         let stored = store.load().await?;
@@ -77,9 +87,12 @@ impl ShadowLoop {
             notifier,
             keys: RwLock::new(Arc::new(keys.clone())),
             changed: watch::Sender::new(sequence),
-            events: broadcast::Sender::new(MAX_EVENTS),
+            bus,
             wake: Notify::new(),
             dropped: std::sync::atomic::AtomicU64::new(0),
+            watchers: Watchers::default(),
+            people: parking_lot::Mutex::default(),
+            metrics,
         });
         let observer: Weak<dyn EventObserver> = Arc::downgrade(&(Arc::clone(&shadow) as _));
         shadow.notifier.observe_numbered(observer);
@@ -97,7 +110,7 @@ impl ShadowLoop {
     }
 
     /// What watchers dropped since this process began.
-    pub(super) fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(std::sync::atomic::Ordering::Relaxed)
     }
 
@@ -124,7 +137,7 @@ impl ShadowLoop {
     pub(crate) async fn observe(
         self: &Arc<Self>,
         sender: &str,
-        request: ObserveRequest,
+        mut request: ObserveRequest,
     ) -> Result<ObserveResponse, ShadowError> {
         if request.observations.len() > MAX_OBSERVATIONS {
             return Err(ShadowError::Invalid(format!(
@@ -137,10 +150,12 @@ impl ShadowLoop {
             return Err(ShadowError::Off);
         }
         let (sender, dropped) = (sender.to_owned(), request.dropped);
+        let redacted = redact_again(&mut request);
         self.run_to_completion(|this| async move {
             let taken = this.take(&sender, request, &keys).await?;
             // Only now: what was not taken comes again, with its count.
             this.dropped.fetch_add(dropped, std::sync::atomic::Ordering::Relaxed);
+            this.metrics.count_shadow_redactions(redacted);
             Ok(taken)
         })
         .await
@@ -160,14 +175,16 @@ impl ShadowLoop {
             record.cooldown_ms = request.cooldown_ms;
             record.max_ghosts_per_hour = request.max_ghosts_per_hour;
         }
-        let (mut verdicts, mut seen) = (Vec::new(), Vec::new());
+        let (mut verdicts, mut seen, mut kinds, mut postponed) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for observation in request.observations {
             let verdict = match problem(&observation) {
                 Some(reason) => ("invalid", reason),
-                None if consider(&mut record, &observation, keys) => ("taken", String::new()),
+                None if consider(&mut record, &observation, keys, &mut postponed) => ("taken", String::new()),
                 None => ("known", String::new()),
             };
             let (word, reason) = verdict;
+            kinds.push(known_kind(&observation.kind));
             let id = observation.id.chars().take(MAX_SHOWN_ID).collect();
             verdicts.push(ObservationVerdict { id, verdict: word.to_owned(), reason });
             if word == "taken" {
@@ -179,13 +196,17 @@ impl ShadowLoop {
         if is_known && !before.is_some_and(|before| before.is_as_good_as(&record)) {
             self.store.put_sender(&record).await?;
         }
+        for (kind, verdict) in kinds.iter().zip(&verdicts) {
+            self.metrics.count_shadow_observation(kind, &verdict.verdict);
+        }
+        postponed.iter().for_each(|reason: &HoldReason| self.metrics.count_shadow_postponed(reason.word()));
+        count_held_back(&self.metrics, before, &record);
         if is_known {
             inner.stored.senders.insert(sender.to_owned(), record.clone());
         }
         for observation in seen {
-            // Without a follower nobody hears it.
-            let _heard =
-                self.events.send(ShadowEvent { sender: sender.to_owned(), observation: Some(observation) });
+            let seen = ShadowEvent { sender: sender.to_owned(), observation: Some(observation) };
+            self.bus.emit(Subject { sender, session: "" }, Payload::ShadowEvent(seen));
         }
         if record.policy.asking.is_some() {
             self.wake.notify_one();
@@ -258,12 +279,15 @@ impl ShadowLoop {
                 this.store.put_ghost(&entry.id, &found).await?;
                 if let Some(ghost) = &found.ghost {
                     this.notifier.notify(ghost_waiting(ghost));
+                    this.emit_ghost(ghost);
                 }
                 inner.stored.ghosts.insert(entry.id.clone(), found);
                 inner.sequence = sequence;
                 this.changed.send_replace(sequence);
+                this.metrics.count_shadow_ghost("made");
             }
             this.store.put_log(&entry).await?;
+            this.metrics.count_shadow_question(&entry);
             let (tokens, cost) = (entry.input_tokens + entry.output_tokens, entry.cost_pico_usd);
             let failed = entry.outcome == FAILED;
             inner.stored.log.insert(entry.id.clone(), entry);
@@ -277,10 +301,16 @@ impl ShadowLoop {
             record.entry = None;
             record.tidy(moment);
             this.store.put_sender(&record).await?;
+            count_held_back(&this.metrics, inner.stored.senders.get(&question.sender), &record);
             inner.stored.senders.insert(question.sender, record);
             Ok(())
         })
         .await
+    }
+
+    fn emit_ghost(&self, ghost: &Ghost) {
+        let subject = Subject { sender: &ghost.sender, session: &ghost.session_id };
+        self.bus.emit(subject, Payload::ShadowGhost(ghost.clone()));
     }
 
     /// Stores a changed ghost with its next sequence, and what its end means for its trigger.
@@ -298,7 +328,12 @@ impl ShadowLoop {
         inner.stored.ghosts.insert(ghost.id.clone(), next);
         inner.sequence = sequence;
         self.changed.send_replace(sequence);
+        self.emit_ghost(&ghost);
         self.wake.notify_one();
+        // One that was snoozed and waits again is none that was made.
+        if ghost.state != WAITING {
+            self.metrics.count_shadow_ghost(&ghost.state);
+        }
         if let Some((end, record)) = end.zip(inner.stored.senders.get(&ghost.sender)) {
             let mut record = record.clone();
             record.policy.ended(&ghost.rule, end);
@@ -330,8 +365,13 @@ pub(super) struct PendingQuestion {
     pub(super) spent_pico_usd: u64,
 }
 
-/// Has the policy look at an observation. Returns whether it is new.
-fn consider(record: &mut SenderRecord, observation: &Observation, keys: &ShadowKeys) -> bool {
+/// Has the policy look at an observation. Returns whether it is new; adds why nothing was asked at a boundary.
+fn consider(
+    record: &mut SenderRecord,
+    observation: &Observation,
+    keys: &ShadowKeys,
+    postponed: &mut Vec<HoldReason>,
+) -> bool {
     let now = now();
     let candidate = Candidate {
         id: observation.id.clone(),
@@ -343,6 +383,7 @@ fn consider(record: &mut SenderRecord, observation: &Observation, keys: &ShadowK
     };
     let limits = record.limits(keys);
     let observed = record.policy.observe(&limits, candidate, now);
+    postponed.extend(observed.postponed);
     let waits = record.policy.waiting.iter().any(|one| one.id == observation.id);
     if waits || record.policy.asking.as_deref() == Some(&observation.id) {
         record.keep(observation);

@@ -6,7 +6,14 @@ async fn opened(directory: &tempfile::TempDir) -> (Store, Arc<ShadowLoop>) {
     let path = directory.path().join("private").join("agent.db");
     let store = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store");
     let notifier = Notifier::new(store.outbox());
-    let shadow = ShadowLoop::open(store.key_values(), notifier, &ShadowKeys::default()).await;
+    let shadow = ShadowLoop::open(
+        store.key_values(),
+        notifier,
+        &ShadowKeys::default(),
+        Arc::default(),
+        EventBus::default(),
+    )
+    .await;
     (store, shadow.expect("a loop"))
 }
 

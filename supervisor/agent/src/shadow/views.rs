@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use talon_agent_settings::Money;
+use talon_event_bus::{Delivery, EventKind, Payload, Subscription, TooManySubscribersError};
 use talon_proto::agent::ghost_event::Kind;
 use talon_proto::agent::{
     CaughtUp, GetGhostResponse, GetShadowStatsResponse, Ghost, GhostEvent, ShadowEvent, ShadowLogEntry,
     ShadowState, ShadowTriggerStats,
 };
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use super::decisions::find;
 use super::error::ShadowError;
@@ -104,6 +104,7 @@ impl ShadowLoop {
         let unknown = SenderRecord::new(sender);
         let record = inner.stored.senders.get(sender).unwrap_or(&unknown);
         let (limits, spent) = (record.limits(&keys), record.policy.spent(now));
+        let watcher = self.watchers.of(sender);
         let triggers = record.policy.triggers.iter().map(|(name, stats)| ShadowTriggerStats {
             trigger: name.clone(),
             observations: stats.observations,
@@ -129,13 +130,10 @@ impl ShadowLoop {
             cost_today_pico_usd: spent.pico_usd,
             day_budget_pico_usd: keys.budget.per_day.map(Money::picodollars).map(saturated),
             dropped_by_watchers: self.dropped(),
+            watcher_seen_unix_ms: watcher.as_ref().map(|heard| heard.unix_ms),
+            watcher_limits: watcher.map(|heard| heard.limits).unwrap_or_default(),
             state: Some(self.state_of(Some(record))),
         }
-    }
-
-    /// How many follow ghosts.
-    pub(crate) fn followers(&self) -> usize {
-        self.changed.receiver_count()
     }
 
     /// Follows the changes of ghosts after a sequence; of now if there is none. With `events` also observations.
@@ -144,18 +142,24 @@ impl ShadowLoop {
         audience: Audience,
         after: Option<u64>,
         events: bool,
-    ) -> GhostFollower {
+    ) -> Result<GhostFollower, TooManySubscribersError> {
         let mut changed = self.changed.subscribe();
         changed.mark_changed();
-        GhostFollower {
+        let seen = EventKind::ShadowEvent;
+        let events = match &audience {
+            _ if !events => None,
+            Audience::Everybody => Some(self.bus.subscribe(seen)?),
+            Audience::Sender(sender) => Some(self.bus.subscribe_for(seen, Arc::clone(sender))?),
+        };
+        Ok(GhostFollower {
             after: after.unwrap_or_else(|| *changed.borrow()),
-            events: events.then(|| self.events.subscribe()),
+            events,
             changed,
             of: Arc::clone(self),
             audience,
             ready: VecDeque::new(),
             caught_up: false,
-        }
+        })
     }
 }
 
@@ -175,7 +179,7 @@ pub(crate) struct GhostFollower {
     audience: Audience,
     after: u64,
     changed: watch::Receiver<u64>,
-    events: Option<broadcast::Receiver<ShadowEvent>>,
+    events: Option<Subscription>,
     ready: VecDeque<Ghost>,
     caught_up: bool,
 }
@@ -198,9 +202,7 @@ impl GhostFollower {
                     Err(_) => return std::future::pending().await,
                 },
                 Some(seen) = next_event(&mut self.events), if self.caught_up => {
-                    if self.audience.hears(&seen.sender) {
-                        return event(Kind::Event(seen));
-                    }
+                    return event(Kind::Event(seen));
                 }
             }
         }
@@ -221,16 +223,14 @@ impl GhostFollower {
 }
 
 /// The next observation; those that were missed are left out. It waits for ever if none are followed.
-async fn next_event(events: &mut Option<broadcast::Receiver<ShadowEvent>>) -> Option<ShadowEvent> {
-    match events {
-        Some(events) => loop {
-            match events.recv().await {
-                Ok(seen) => return Some(seen),
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return None,
-            }
-        },
-        None => std::future::pending().await,
+async fn next_event(events: &mut Option<Subscription>) -> Option<ShadowEvent> {
+    let Some(events) = events else { return std::future::pending().await };
+    loop {
+        if let Delivery::Event(event) = events.next().await?
+            && let Some(Payload::ShadowEvent(seen)) = &event.payload
+        {
+            return Some(seen.clone());
+        }
     }
 }
 
@@ -240,15 +240,18 @@ fn event(kind: Kind) -> GhostEvent {
 
 #[cfg(test)]
 mod tests {
+    use talon_event_bus::{EventBus, MAX_WAITING, Subject};
+
     use super::*;
 
     #[tokio::test]
     async fn who_missed_observations_hears_the_next_one() {
-        let sender = broadcast::Sender::new(1);
-        let mut events = Some(sender.subscribe());
-        for sent in ["missed", "heard"] {
-            let sent = ShadowEvent { sender: sent.to_owned(), ..ShadowEvent::default() };
-            sender.send(sent).expect("it is followed");
+        let bus = EventBus::default();
+        let mut events = bus.subscribe(EventKind::ShadowEvent).ok();
+        let seen = |sender: &str| ShadowEvent { sender: sender.to_owned(), ..ShadowEvent::default() };
+        bus.emit(Subject::NOBODY, Payload::ShadowEvent(seen("missed")));
+        for _ in 0..MAX_WAITING {
+            bus.emit(Subject::NOBODY, Payload::ShadowEvent(seen("heard")));
         }
         assert_eq!(next_event(&mut events).await.expect("an observation").sender, "heard");
     }

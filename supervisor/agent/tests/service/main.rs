@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test: what cannot be unwrapped is its failure")]
 
 mod approvals;
+mod bus;
 mod completions;
 mod costs;
 mod delegation;
@@ -17,6 +18,7 @@ mod queries;
 mod schedule;
 mod sessions;
 mod shadow;
+mod shadow_status;
 mod sink;
 mod support;
 mod turns;

@@ -23,14 +23,14 @@ fn settings(shadow: &str) -> String {
     format!("{SETTINGS}\nshadow: {{ enabled: true, cooldown: 1ms, max_ghosts_per_hour: 1000, {shadow} }}\n")
 }
 
-async fn watching(place: &TestDirectory, shadow: &str) -> (Agent, Client) {
+pub(crate) async fn watching(place: &TestDirectory, shadow: &str) -> (Agent, Client) {
     let agent = Agent::with(place, &settings(shadow)).await.0;
     let client = agent.client("ada").await;
     (agent, client)
 }
 
 /// A test that failed, at the end of a test run.
-fn finding(id: &str, found: &str) -> Observation {
+pub(crate) fn finding(id: &str, found: &str) -> Observation {
     Observation {
         id: id.to_owned(),
         kind: "command".to_owned(),
@@ -48,7 +48,7 @@ fn finding(id: &str, found: &str) -> Observation {
     }
 }
 
-async fn observe(client: &mut Client, observations: Vec<Observation>) -> ObserveResponse {
+pub(crate) async fn observe(client: &mut Client, observations: Vec<Observation>) -> ObserveResponse {
     let request = ObserveRequest { observations, ..ObserveRequest::default() };
     client.observe(request).await.unwrap().into_inner()
 }
@@ -71,7 +71,7 @@ async fn log(client: &mut Client) -> Vec<ShadowLogEntry> {
 }
 
 /// Waits until the question about an observation has ended so.
-async fn settled(client: &mut Client, id: &str, outcome: &str) -> ShadowLogEntry {
+pub(crate) async fn settled(client: &mut Client, id: &str, outcome: &str) -> ShadowLogEntry {
     let found = async {
         loop {
             let mut entries = log(client).await.into_iter();
@@ -85,7 +85,7 @@ async fn settled(client: &mut Client, id: &str, outcome: &str) -> ShadowLogEntry
     tokio::time::timeout(PATIENCE, found).await.expect("in time")
 }
 
-async fn stats(client: &mut Client) -> GetShadowStatsResponse {
+pub(crate) async fn stats(client: &mut Client) -> GetShadowStatsResponse {
     client.get_shadow_stats(GetShadowStatsRequest::default()).await.unwrap().into_inner()
 }
 
@@ -104,7 +104,7 @@ async fn until(client: &mut Client, wanted: impl Fn(&[Ghost]) -> bool) -> Vec<Gh
 }
 
 /// The ghost of a finding.
-async fn ghost(client: &mut Client, id: &str) -> Ghost {
+pub(crate) async fn ghost(client: &mut Client, id: &str) -> Ghost {
     assert_eq!(observe(client, vec![finding(id, id)]).await.verdicts[0].verdict, "taken");
     until(client, |all| all.first().is_some_and(|ghost| ghost.state == "waiting")).await.remove(0)
 }
@@ -113,7 +113,7 @@ fn decision(id: &str, decision: &str) -> DecideGhostRequest {
     DecideGhostRequest { id: id.to_owned(), decision: decision.to_owned(), ..DecideGhostRequest::default() }
 }
 
-async fn decide(client: &mut Client, id: &str, word: &str) -> Ghost {
+pub(crate) async fn decide(client: &mut Client, id: &str, word: &str) -> Ghost {
     client.decide_ghost(decision(id, word)).await.unwrap().into_inner()
 }
 

@@ -42,6 +42,11 @@ pub(crate) struct Config {
     pub(crate) idle: Span,
     /// Programs that check saved files. Default: none, since they run what a repository says.
     pub(crate) checkers: Vec<Checker>,
+    /// Whether observations that the agent has not taken yet are kept in a file below `~/.local/state/talon/watch`, for a
+    /// day at most. Default: true; without it they are lost when the watcher is killed.
+    pub(crate) spool: bool,
+    /// Whether ghosts are shown on the desktop, by `notify-send`. Default: false.
+    pub(crate) desktop_notifications: bool,
 }
 
 /// `shadow.watchers`.
@@ -151,6 +156,8 @@ impl Default for Config {
             max_ghosts_per_hour: None,
             idle: Span(Duration::from_secs(90)),
             checkers: Vec::new(),
+            spool: true,
+            desktop_notifications: false,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A secret that the next commit would contain.
 
+use talon_redact::secrets;
+
 use crate::event::Added;
-use crate::redact::secrets;
 
 /// Names of files whose values are examples by convention.
 const EXAMPLES: [&str; 7] =

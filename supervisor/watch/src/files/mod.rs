@@ -13,6 +13,7 @@ mod dirty;
 mod editor_files;
 mod file_system;
 mod index;
+mod kernel_watch;
 mod read;
 mod scan;
 mod signals;

@@ -1,5 +1,6 @@
 //! Reads the text of a file: regular files alone, and a bounded part of them.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,7 +9,6 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use crate::limits::READ_BYTES;
-use crate::redact::text_of;
 
 /// Whoever has a zero byte in here is no text: git says the same.
 const BINARY_PROBE: usize = 8000;
@@ -37,6 +37,11 @@ pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
         return Ok(None);
     }
     Ok(Some(text_of(&bytes).into_owned()))
+}
+
+/// The text of bytes that should be text, without a byte order mark.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
 }
 
 #[cfg(test)]

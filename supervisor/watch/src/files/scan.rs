@@ -1,6 +1,7 @@
 //! Lists directories: their files with a fingerprint each, by the rules of what is ignored.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::hash::BuildHasher as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -19,12 +20,16 @@ pub(crate) struct Rules {
     pub(crate) ignore: Vec<String>,
     /// How many files of one directory are listed.
     pub(crate) max_files: usize,
+    /// Files that changed since then, in seconds since 1970, are listed as recent; absent: none.
+    pub(crate) recent_since: Option<i64>,
 }
 
 /// A directory as it is.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) files: Vec<SeenFile>,
+    /// The names of those that changed lately, by the rules.
+    pub(super) recent: Vec<Box<OsStr>>,
     /// Those that are watched.
     pub(super) directories: BTreeSet<PathBuf>,
     /// Whether it is the root of a git work tree: it contains `.git`.
@@ -45,7 +50,7 @@ impl Rules {
                 is_readable = true;
                 continue;
             }
-            listing.take(&entry, self.max_files);
+            listing.take(&entry, self);
         }
         is_readable.then_some(listing)
     }
@@ -72,7 +77,7 @@ impl Rules {
                 }
             }
             if let Some((_, parent)) = open.last_mut() {
-                parent.take(&entry, self.max_files);
+                parent.take(&entry, self);
             }
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 if !enter(entry.path()) {
@@ -104,16 +109,20 @@ impl Rules {
 }
 
 impl Listing {
-    fn take(&mut self, entry: &ignore::DirEntry, max_files: usize) {
+    fn take(&mut self, entry: &ignore::DirEntry, rules: &Rules) {
         let Some(kind) = entry.file_type() else { return };
         if kind.is_dir() {
             self.directories.insert(entry.path().to_owned());
         } else if kind.is_file() && !is_editors(&entry.file_name().to_string_lossy()) {
-            if self.files.len() >= max_files {
+            if self.files.len() >= rules.max_files {
                 self.is_partial = true;
                 return;
             }
             let Ok(metadata) = entry.metadata() else { return };
+            // A file that was moved here has an old time of its own.
+            if rules.recent_since.is_some_and(|since| metadata.ctime() >= since) {
+                self.recent.push(entry.file_name().into());
+            }
             self.files.push(SeenFile { name: entry.file_name().into(), fingerprint: fingerprint(&metadata) });
         }
     }
@@ -182,11 +191,17 @@ mod tests {
             0,
         )
         .unwrap();
-        let rules = Rules { ignore: vec!["*.log".into(), "/logs/".into()], max_files: 100 };
+        let rules =
+            Rules { ignore: vec!["*.log".into(), "/logs/".into()], max_files: 100, recent_since: Some(0) };
         let listing = rules.list(dir.path(), dir.path()).unwrap();
         assert_eq!(names(&listing), [".env", ".gitignore", "a.rs"]);
         assert_eq!(listing.directories, BTreeSet::from([at("src")]));
         assert!(listing.is_repository);
+        assert_eq!(listing.recent.len(), 3);
+        let tomorrow =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 86_400;
+        let later = Rules { recent_since: i64::try_from(tomorrow).ok(), ..rules.clone() };
+        assert!(later.list(dir.path(), dir.path()).unwrap().recent.is_empty());
         let below = rules.list(dir.path(), &at("src/deep")).unwrap();
         assert!(names(&below).is_empty() && !below.is_repository);
         let mut all = Vec::new();

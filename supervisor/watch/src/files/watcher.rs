@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{RecommendedWatcher, Watcher as _};
 
 use super::dirty::Dirty;
 use super::file_system::remote_name;
 use super::index::{Comparison, Index};
+use super::kernel_watch::{say_limit, watch};
 use super::scan::{Listing, Rules, is_repository};
 use super::signals::Signals;
 use crate::event::{Change, Event, FileEvent};
@@ -50,6 +51,8 @@ struct FileWatcher {
     index: Index,
     dirty: Dirty,
     repositories: BTreeSet<PathBuf>,
+    /// What changed before this process began to look; more than [`BULK`] are not told.
+    recent: Vec<PathBuf>,
 }
 
 /// Starts the thread; `ready` is called once everything was looked at for the first time.
@@ -79,10 +82,12 @@ pub(crate) fn start(
         index: Index::default(),
         dirty: Dirty::default(),
         repositories: BTreeSet::new(),
+        recent: Vec::new(),
     };
     std::thread::Builder::new().name("files".to_owned()).spawn(move || {
         files.learn_all();
         ready(files.index.directories(), files.index.files());
+        files.tell_recent();
         files.run();
     })?;
     Ok(())
@@ -105,7 +110,7 @@ impl FileWatcher {
                 self.dirty.mark_everything(now);
             }
             if heard.limit_reached {
-                self.say_limit();
+                say_limit(&self.notices);
             }
             if self.dirty.take_everything(now) {
                 self.look_at_everything();
@@ -120,7 +125,7 @@ impl FileWatcher {
         }
     }
 
-    /// The first look: nothing that is there is a change.
+    /// The first look: nothing that is there is a change, unless an earlier watcher had no time for it.
     fn learn_all(&mut self) {
         for root in self.settings.roots.clone() {
             if let Some(name) = remote_name(&root) {
@@ -136,11 +141,20 @@ impl FileWatcher {
             }
             self.learn(&root, &root);
         }
+        self.settings.rules.recent_since = None;
+    }
+
+    /// Tells of what changed while nobody looked.
+    fn tell_recent(&mut self) {
+        let recent = std::mem::take(&mut self.recent);
+        if recent.len() <= BULK {
+            recent.into_iter().for_each(|path| self.tell(path, Change::Changed));
+        }
     }
 
     /// Watches and remembers a tree as it is.
     fn learn(&mut self, root: &Path, directory: &Path) {
-        let mut found = Vec::new();
+        let (mut found, mut recent) = (Vec::new(), std::mem::take(&mut self.recent));
         let rules = self.settings.rules.clone();
         let (limits, notices) =
             ((self.settings.max_files, self.settings.max_directories), self.notices.clone());
@@ -160,10 +174,14 @@ impl FileWatcher {
                 if listing.is_repository {
                     found.push(path.clone());
                 }
+                if recent.len() <= BULK {
+                    recent.extend(listing.recent.iter().map(|name| path.join(name)));
+                }
                 index.borrow_mut().learn(path, listing.files);
                 true
             },
         );
+        self.recent = recent;
         self.check_limits();
         for repository in found {
             self.found_repository(&repository);
@@ -356,39 +374,14 @@ impl FileWatcher {
                 "more than {max_files} files: further directories are not watched; list fewer directories, ignore some, \
                  or raise shadow.watchers.filesystem.max_files"
             );
-            self.notices.once("files", text);
+            self.notices.limit("files", text);
         }
         if directories >= max_directories {
             let text = format!(
                 "{max_directories} directories are watched, further ones are not; list fewer, ignore some, or raise \
                  shadow.watchers.filesystem.max_directories"
             );
-            self.notices.once("directories", text);
+            self.notices.limit("directories", text);
         }
-    }
-
-    fn say_limit(&self) {
-        say_watch_limit(&self.notices);
-    }
-}
-
-fn say_watch_limit(notices: &Notices) {
-    notices.once(
-        "inotify",
-        "the kernel takes no further watches: directories without one are not followed; raise the limit with `sysctl \
-         fs.inotify.max_user_watches=524288`, or list fewer directories",
-    );
-}
-
-/// Watches one directory; those below have watches of their own, so that ignored ones cost none. False once the
-/// kernel takes no more.
-fn watch(watcher: &mut RecommendedWatcher, notices: &Notices, directory: &Path) -> bool {
-    match watcher.watch(directory, RecursiveMode::NonRecursive) {
-        Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
-            say_watch_limit(notices);
-            false
-        }
-        // Gone, or not readable: it is left as it is, and the next look tells.
-        Ok(()) | Err(_) => true,
     }
 }

@@ -170,7 +170,7 @@ impl GitWatcher {
             let text = format!(
                 "{REPOSITORIES} repositories are followed, further ones are not; watch fewer directories"
             );
-            self.notices.once("repositories", text);
+            self.notices.limit("repositories", text);
             return;
         }
         let Some(layout) = Layout::of(work_tree) else {
@@ -215,7 +215,7 @@ impl GitWatcher {
                 Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
                     let text = "the kernel takes no further watches: not all repositories are followed; raise the limit with \
                                 `sysctl fs.inotify.max_user_watches=524288`";
-                    self.notices.once("inotify", text);
+                    self.notices.limit("inotify", text);
                 }
                 // Not there yet: it is tried again at the next look.
                 Err(_) => (),
@@ -313,13 +313,13 @@ impl GitWatcher {
 
     fn say_error(&self, work_tree: &Path, error: &GitError) {
         match error {
-            GitError::Missing | GitError::Start(_) => self.notices.once("git", error),
+            GitError::Missing | GitError::Start(_) => self.notices.limit("git", error),
             GitError::Slow | GitError::Refused(_) => {
                 let text =
                     format!("{}: {error}; other repositories are followed as before", work_tree.display());
-                self.notices.once(format!("git {}", work_tree.display()), text)
+                self.notices.once(format!("git {}", work_tree.display()), text);
             }
-        };
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use talon_redact::redact;
 
 use crate::limits::COMMAND_BYTES;
-use crate::redact::redact;
 
 /// The version of the message; a listener that does not know it drops the message, and says so once.
 const VERSION: u32 = 1;

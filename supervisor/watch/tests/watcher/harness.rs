@@ -35,6 +35,11 @@ impl Watcher {
 
     /// Prepares the watched directory first, and adds lines below `shadow:`, which are indented by two.
     pub(crate) fn prepared(config: &str, prepare: impl FnOnce(&Path)) -> Self {
+        Self::started_by(&[], config, prepare)
+    }
+
+    /// The same, started by another program with these arguments.
+    pub(crate) fn started_by(starter: &[&str], config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let work = dir.path().canonicalize().expect("it is there").join("work");
         let side = work.with_file_name("side");
@@ -51,7 +56,10 @@ impl Watcher {
             .replace("SIDE", side.to_str().expect("text"))
             .replace("WORK", work.to_str().expect("text"));
         std::fs::write(&file, text).expect("it can be written");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_talon-watch"))
+        let mut program = starter.to_vec();
+        program.push(env!("CARGO_BIN_EXE_talon-watch"));
+        let mut child = Command::new(program[0])
+            .args(&program[1..])
             .args(["--dry-run", "--config"])
             .arg(&file)
             .env("XDG_RUNTIME_DIR", dir.path())

@@ -69,6 +69,8 @@ pub struct ObserveOutcome {
     pub new: bool,
     /// About which observation a model is to be asked now.
     pub ask: Option<Candidate>,
+    /// Why no model is asked, although a piece of work ended for which something waited.
+    pub postponed: Option<HoldReason>,
 }
 
 impl SenderState {
@@ -81,7 +83,7 @@ impl SenderState {
     /// Takes an observation. One that may be asked about is marked as being asked.
     pub fn observe(&mut self, limits: &PolicyLimits, candidate: Candidate, now: WallTime) -> ObserveOutcome {
         if self.known_ids.contains(&candidate.id) {
-            return ObserveOutcome { new: false, ask: None };
+            return ObserveOutcome { new: false, ask: None, postponed: None };
         }
         remember(&mut self.known_ids, candidate.id.clone(), MAX_KNOWN_IDS);
         self.tidy(now);
@@ -90,9 +92,13 @@ impl SenderState {
             self.admit(limits, candidate, now);
         }
         let released = (boundary || !limits.boundaries_only).then_some(repository.as_str());
+        let postponed = released
+            .filter(|repository| self.waiting.iter().any(|one| one.is_released_by(repository)))
+            .and_then(|_| self.obstacle(limits, now));
         ObserveOutcome {
             new: true,
             ask: released.and_then(|repository| self.choose(limits, repository, now)),
+            postponed,
         }
     }
 
@@ -140,7 +146,6 @@ impl SenderState {
     /// Why nothing may be asked about now, whatever it is.
     #[must_use]
     pub fn obstacle(&self, limits: &PolicyLimits, now: WallTime) -> Option<HoldReason> {
-        let spent = self.spent(now);
         let of_hour = self.ghosts_within_hour(now);
         if self.is_paused(now) {
             Some(HoldReason::Paused)
@@ -152,7 +157,16 @@ impl SenderState {
             Some(HoldReason::HourlyLimit)
         } else if self.last_ghost_ms.is_some_and(|last| now.since(last) < limits.cooldown_ms) {
             Some(HoldReason::Cooldown)
-        } else if spent.tokens.saturating_add(limits.tokens_per_question) > limits.tokens_per_day {
+        } else {
+            self.spent_budget(limits, now)
+        }
+    }
+
+    /// Which budget of the day has nothing left for a question.
+    #[must_use]
+    pub fn spent_budget(&self, limits: &PolicyLimits, now: WallTime) -> Option<HoldReason> {
+        let spent = self.spent(now);
+        if spent.tokens.saturating_add(limits.tokens_per_question) > limits.tokens_per_day {
             Some(HoldReason::TokenBudget)
         } else if limits.pico_usd_per_day.is_some_and(|most| spent.pico_usd > 0 && spent.pico_usd >= most) {
             Some(HoldReason::MoneyBudget)

@@ -101,6 +101,9 @@ fn each_row_of_the_table_holds() {
             .find(|(reason, count)| held_before.get(reason) != Some(*count))
             .map(|(reason, _)| *reason);
         let waits = state.waiting.iter().any(|one| one.id == "new");
+        if waits {
+            assert_eq!(observed.postponed, state.obstacle(&limits, now), "{name}");
+        }
         let found = match (observed.ask, reason) {
             (Some(asked), None) if asked.id == "new" => Outcome::Asked,
             (None, Some(reason)) => Outcome::Held(reason),

@@ -16,6 +16,7 @@ mod machine;
 mod process;
 mod programs;
 mod service;
+mod shadow;
 mod supervisor;
 
 use anstyle::Style;

@@ -2,8 +2,8 @@
 
 use talon_proto::host::{GetStatusRequest, GetStatusResponse};
 
-use super::agent;
 use super::check::{Check, CheckBuilder, Section};
+use super::{agent, shadow};
 use crate::client::connection::Client;
 use crate::global::Global;
 use crate::host_socket::HostSocket;
@@ -39,6 +39,7 @@ pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResp
     checks.push(plugins(&status));
     checks.extend(agent::running(&status));
     checks.extend(agent::memory_vectors(&status));
+    checks.extend(shadow::checks(&status));
     (checks, Some(status))
 }
 

@@ -8,14 +8,15 @@ use super::value::{is_code, is_placeholder};
 
 /// A secret in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Secret {
+pub struct Secret {
     /// Which kind it is, for people: `aws access key`.
-    pub(crate) rule: &'static str,
-    /// Its bytes in the text.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    pub rule: &'static str,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
     /// Whether its format alone proves it. The others are values of names that sound like secrets.
-    pub(crate) certain: bool,
+    pub certain: bool,
 }
 
 struct Rule {

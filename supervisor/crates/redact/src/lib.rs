@@ -1,29 +1,32 @@
-//! Secrets in texts: found, and replaced before anything leaves this machine's user.
+//! Secrets in texts: found, and replaced before a text is sent on.
 //!
 //! The rules know formats that providers publish, private keys, and values that are assigned to names which
-//! sound like secrets. They err on the side of replacing.
+//! sound like secrets. They err on the side of replacing. The shells' reporter and the watcher use them before
+//! anything leaves a person's processes, and the agent again, since it does not trust either.
 
 mod rules;
 mod value;
 
-use std::borrow::Cow;
-
-pub(crate) use rules::Secret;
+pub use rules::Secret;
 
 /// A text without secrets, and how many there were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Redacted {
-    pub(crate) text: String,
-    pub(crate) count: u32,
+pub struct Redacted {
+    /// The text, in which `[redacted: RULE]` stands for each secret. It may be longer than the original.
+    pub text: String,
+    /// How many were replaced.
+    pub count: u32,
 }
 
-/// Replaces all secrets of `text` by `[redacted: RULE]`.
-pub(crate) fn redact(text: &str) -> Redacted {
+/// Replaces all secrets of `text` by `[redacted: RULE]`. What it made stays as it is if it is redacted again.
+#[must_use]
+pub fn redact(text: &str) -> Redacted {
     replace(text, false)
 }
 
 /// The same, where a secret of several lines leaves as many lines: line numbers stay what they are.
-pub(crate) fn redact_keeping_lines(text: &str) -> Redacted {
+#[must_use]
+pub fn redact_keeping_lines(text: &str) -> Redacted {
     replace(text, true)
 }
 
@@ -52,14 +55,10 @@ fn replace(text: &str, keeps_lines: bool) -> Redacted {
     Redacted { text: out, count }
 }
 
-/// The secrets of a text, in the order of the rules.
-pub(crate) fn secrets(text: &str) -> Vec<Secret> {
+/// The secrets of a text, in the order of the rules; they may overlap.
+#[must_use]
+pub fn secrets(text: &str) -> Vec<Secret> {
     rules::find(text)
-}
-
-/// The text of bytes that should be text, without a byte order mark.
-pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
 }
 
 #[cfg(test)]
