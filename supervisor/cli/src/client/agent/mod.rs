@@ -16,11 +16,13 @@
 //! | `shadow` | what the shadow loop proposes |
 //! | `extension` | the actions that extend the system |
 //! | `forget` | everything of one sender |
+//! | `bus` | what the event bus carries |
 //! | `json`, `formatting` | output for programs, and for people |
 
 mod approval;
 mod ask;
 mod attachment;
+mod bus;
 mod chat;
 mod connection;
 mod extension;
@@ -31,6 +33,7 @@ mod media_file;
 mod memory;
 mod model;
 mod notification;
+mod pages;
 mod plan;
 pub(in crate::client) mod plugin_cost;
 mod schedule;
@@ -43,6 +46,7 @@ mod turn_error;
 
 pub(crate) use approval::ApprovalVerb;
 pub(crate) use ask::AskArgs;
+pub(in crate::client) use bus::BusWatch;
 pub(crate) use chat::ChatArgs;
 pub(crate) use extension::ExtensionVerb;
 pub(crate) use forget::ForgetSenderArgs;

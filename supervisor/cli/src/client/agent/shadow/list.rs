@@ -7,15 +7,13 @@ use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::count_of;
+use crate::client::agent::pages;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::{Column, Table};
-
-/// Ghosts per request; the agent's maximum is 200.
-const PAGE_SIZE: u32 = 100;
 
 /// List ghosts, the latest first: what waits, and what was decided.
 #[derive(Debug, Args)]
@@ -101,28 +99,19 @@ impl ListArgs {
 
     /// The latest ghosts up to the limit, and whether there are more.
     async fn fetch(&self, reach: &AgentConnection) -> Result<(Vec<Ghost>, bool), Failure> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let (mut found, mut page_token) = (Vec::new(), String::new());
-        loop {
-            let left = u32::try_from(limit - found.len()).unwrap_or(PAGE_SIZE);
-            let request = ListGhostsRequest {
-                state: self.state.map(State::word).unwrap_or_default().to_owned(),
-                everybody: self.all,
-                page_size: left.min(PAGE_SIZE),
-                page_token,
-            };
-            let page = reach
-                .query(|mut agent| {
-                    let request = request.clone();
-                    async move { agent.list_ghosts(request).await }
-                })
-                .await?;
-            found.extend(page.ghosts);
-            page_token = page.next_page_token;
-            if page_token.is_empty() || found.len() >= limit {
-                found.truncate(limit);
-                return Ok((found, !page_token.is_empty()));
+        let fetch = |page_size, page_token| {
+            let state = self.state.map(State::word).unwrap_or_default().to_owned();
+            let request = ListGhostsRequest { state, everybody: self.all, page_size, page_token };
+            async move {
+                let page = reach
+                    .query(|mut agent| {
+                        let request = request.clone();
+                        async move { agent.list_ghosts(request).await }
+                    })
+                    .await?;
+                Ok((page.ghosts, page.next_page_token))
             }
-        }
+        };
+        pages::up_to(self.limit, fetch).await
     }
 }

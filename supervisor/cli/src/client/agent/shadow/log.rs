@@ -8,15 +8,13 @@ use talon_sanitize::sanitized;
 use super::show::kinds;
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count_of, usd};
+use crate::client::agent::pages;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::{Column, Table};
-
-/// Entries per request; the agent's maximum is 200.
-const PAGE_SIZE: u32 = 100;
 
 /// Show what left for a model, the latest first: how many bytes of which kind, to which model, and at what cost.
 #[derive(Debug, Args)]
@@ -80,24 +78,18 @@ impl LogArgs {
 
     /// The latest entries up to the limit, and whether there are more.
     async fn fetch(&self, reach: &AgentConnection) -> Result<(Vec<ShadowLogEntry>, bool), Failure> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let (mut found, mut page_token) = (Vec::new(), String::new());
-        loop {
-            let left = u32::try_from(limit - found.len()).unwrap_or(PAGE_SIZE);
-            let request =
-                ListShadowLogRequest { everybody: self.all, page_size: left.min(PAGE_SIZE), page_token };
-            let page = reach
-                .query(|mut agent| {
-                    let request = request.clone();
-                    async move { agent.list_shadow_log(request).await }
-                })
-                .await?;
-            found.extend(page.entries);
-            page_token = page.next_page_token;
-            if page_token.is_empty() || found.len() >= limit {
-                found.truncate(limit);
-                return Ok((found, !page_token.is_empty()));
+        let fetch = |page_size, page_token| {
+            let request = ListShadowLogRequest { everybody: self.all, page_size, page_token };
+            async move {
+                let page = reach
+                    .query(|mut agent| {
+                        let request = request.clone();
+                        async move { agent.list_shadow_log(request).await }
+                    })
+                    .await?;
+                Ok((page.entries, page.next_page_token))
             }
-        }
+        };
+        pages::up_to(self.limit, fetch).await
     }
 }

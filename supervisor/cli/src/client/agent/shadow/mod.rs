@@ -2,11 +2,11 @@
 
 mod change;
 mod decide;
-mod follow;
 mod list;
 mod log;
 mod show;
 mod stats;
+mod stream;
 
 use clap::Subcommand;
 
@@ -35,7 +35,7 @@ pub(crate) enum ShadowVerb {
     Resume(change::ResumeArgs),
     Stats(stats::StatsArgs),
     Log(log::LogArgs),
-    Follow(follow::FollowArgs),
+    Follow(stream::FollowArgs),
 }
 
 impl ShadowVerb {

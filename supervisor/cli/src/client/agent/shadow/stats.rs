@@ -76,6 +76,13 @@ fn print(stats: &GetShadowStatsResponse, out: &mut Output) {
             stats.dropped_by_watchers
         ));
     }
+    match stats.watcher_seen_unix_ms {
+        Some(at) => out.line(sanitized!("your watcher was heard at {}", timestamp(at))),
+        None => out.line("your watcher was not heard since the agent started: `talon watch` starts it"),
+    }
+    for limit in &stats.watcher_limits {
+        out.line(sanitized!("it cannot watch everything: {}", single_line(limit)));
+    }
     for repository in &state.muted_repositories {
         out.line(sanitized!("muted: {}", single_line(repository)));
     }
