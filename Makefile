@@ -25,12 +25,13 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 1,000 readers that stall and floods of connections and sessions, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
 	@cargo build --quiet --locked --bins -p talon-gateway -p misbehave
 	@TALON_TEST_KILLS=100 cargo nextest run --locked -p talon-tests --test gateway_events killed_
+	@TALON_TEST_CROWD=1000 cargo nextest run --locked -p talon-tests --test gateway_events --no-capture crowd:: floods::
 	@TALON_TEST_SCRIPT_CHANGES=100 cargo nextest run --locked -p talon-lua --test reload_under_load
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
 	@cargo build --quiet --locked -p valkey -p hello -p talon-tests --bins

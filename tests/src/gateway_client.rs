@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async};
 
 /// Only a limit for hangs.
 pub const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
@@ -42,7 +42,8 @@ pub async fn start_before(provider: Provider, agent: &str) -> Setting {
     start_all(provider, agent, "max_role: operate").await
 }
 
-async fn start_all(provider: Provider, agent: &str, gateway: &str) -> Setting {
+/// A gateway with these further keys before an agent with these and this provider.
+pub async fn start_all(provider: Provider, agent: &str, gateway: &str) -> Setting {
     let builder = Builder::new().plugin("liar", &program("misbehave"), &[], "");
     let role = if gateway.contains("max_role") { "" } else { "max_role: operate, " };
     let builder =
@@ -88,9 +89,16 @@ impl Setting {
 
     /// Opens a WebSocket.
     pub async fn socket(&self, token: &str) -> Socket {
+        let stream = TcpStream::connect(self.address).await.expect("it listens");
+        self.socket_over(stream, token).await
+    }
+
+    /// The same over a connection that is there.
+    pub async fn socket_over(&self, stream: TcpStream, token: &str) -> Socket {
         let mut request = format!("ws://{}/", self.address).into_client_request().expect("a request");
         request.headers_mut().insert("authorization", format!("Bearer {token}").parse().expect("a header"));
-        let connected = timeout(WAIT, connect_async(request)).await.expect("it answers");
+        let connecting = client_async(request, MaybeTlsStream::Plain(stream));
+        let connected = timeout(WAIT, connecting).await.expect("it answers");
         let (socket, _) = connected.unwrap_or_else(|error| panic!("{error}\n{}", self.supervisor.log()));
         Socket(socket)
     }
@@ -117,8 +125,13 @@ impl Socket {
 
     /// The next event; `None` at the end of the connection.
     pub async fn next(&mut self) -> Option<Value> {
+        self.next_within(WAIT).await
+    }
+
+    /// The same where many clients share the machine.
+    pub async fn next_within(&mut self, wait: std::time::Duration) -> Option<Value> {
         loop {
-            match timeout(WAIT, self.0.next()).await.expect("something comes")? {
+            match timeout(wait, self.0.next()).await.expect("something comes")? {
                 Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).expect("JSON")),
                 Ok(Message::Close(_)) | Err(_) => return None,
                 Ok(_) => {}

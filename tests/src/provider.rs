@@ -38,6 +38,10 @@ pub enum ScriptedReply {
     Endless(String),
     /// This text once the gate is open.
     Gated(Gate, String),
+    /// The first of these pieces of a text, and the others once the gate is open.
+    Pieces(Gate, Vec<String>),
+    /// The first text at once, and the second once the gate is open.
+    Paused(Gate, String, String),
 }
 
 /// Holds replies back until it is opened.
@@ -54,6 +58,11 @@ impl Gate {
     /// Lets everything through.
     pub fn open(&self) {
         self.0.send_replace(true);
+    }
+
+    /// Lets nothing through any more.
+    pub fn close(&self) {
+        self.0.send_replace(false);
     }
 
     async fn passed(&self) {
@@ -217,6 +226,24 @@ async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()
             let whole = events(&ScriptedReply::Text(text));
             stream.write_all(format!("{EVENTS}{whole}").as_bytes()).await
         }
+        ScriptedReply::Paused(gate, first, second) => {
+            let begin = event(&json!({"content": first}), Value::Null);
+            stream.write_all(format!("{EVENTS}{begin}").as_bytes()).await?;
+            gate.passed().await;
+            stream.write_all(events(&ScriptedReply::Text(second)).as_bytes()).await
+        }
+        ScriptedReply::Pieces(gate, pieces) => {
+            stream.write_all(EVENTS.as_bytes()).await?;
+            for (place, piece) in pieces.iter().enumerate() {
+                if place == 1 {
+                    gate.passed().await;
+                }
+                let delta = event(&json!({"content": piece}), Value::Null);
+                stream.write_all(delta.as_bytes()).await?;
+            }
+            let end = events(&ScriptedReply::Text(String::new()));
+            stream.write_all(end.as_bytes()).await
+        }
         whole => stream.write_all(format!("{EVENTS}{}", events(&whole)).as_bytes()).await,
     }
 }
@@ -243,7 +270,9 @@ fn events(says: &ScriptedReply) -> String {
         | ScriptedReply::Computed(_)
         | ScriptedReply::RetryAfter(..)
         | ScriptedReply::Endless(_)
-        | ScriptedReply::Gated(..) => (json!({}), "stop"),
+        | ScriptedReply::Gated(..)
+        | ScriptedReply::Paused(..)
+        | ScriptedReply::Pieces(..) => (json!({}), "stop"),
     };
     let usage = json!({"id": "x", "model": "test", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
     let first = event(&delta, Value::Null);

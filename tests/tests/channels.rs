@@ -191,6 +191,31 @@ async fn a_call_is_approved_by_the_button_of_who_is_listed_and_by_nobody_else() 
     supervisor.stop().await;
 }
 
+// Promises: GW-144
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_does_not_wait_behind_messages_that_wait_for_room() {
+    let api = BotApi::start();
+    let call = ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
+    let provider =
+        Provider::start([call, says("It said hello."), says("Hello Bob."), says("Hello again.")]).await;
+    // Ada's message takes all the room there is, until it is answered.
+    let agent = "  limits: { channel_messages: 1 }\n  confirm: { rules: [{ tool: liar.echo, ask: always }] }";
+    let supervisor = setting(Builder::new(), &api, &provider, agent).start().await;
+    api.write(ADA, ADA, "Ask it", json!({})).await;
+    let sent = api.until_sent(&supervisor, 1).await;
+    let buttons = sent[0]["reply_markup"]["inline_keyboard"][0].as_array().expect("a row").clone();
+    api.write(BOB, BOB, "Hello", json!({})).await;
+    api.write(BOB, BOB, "Hello again", json!({})).await;
+    // Told after both, and what makes room for them.
+    api.press(ADA, ADA, buttons[0]["callback_data"].as_str().expect("data")).await;
+    let sent = api.until_sent(&supervisor, 5).await;
+    let of_bob: Vec<_> =
+        sent.iter().filter(|sent| sent["chat_id"] == BOB).map(|sent| sent["text"].clone()).collect();
+    assert_eq!(of_bob, ["Hello Bob.", "Hello again."], "in their order: {sent:#?}");
+    assert!(sent.iter().any(|sent| sent["text"] == "✅ Allowed by Ada."), "{sent:#?}");
+    supervisor.stop().await;
+}
+
 // Promises: GW-202, GW-205, GW-216
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_has_one_session_and_its_members_rights() {
@@ -294,6 +319,36 @@ async fn photos_and_documents_reach_the_model_and_what_cannot_is_said() {
     let sent = api.until_sent(&supervisor, 5).await;
     assert_eq!(sent[4]["text"], "This channel does not pass on stickers. Send a text, a photo or a file.");
     assert_eq!(provider.bodies().len(), 4);
+    supervisor.stop().await;
+}
+
+// Promises: GW-208, GW-236
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_the_model_is_answered_by_a_button_or_by_a_text() {
+    let api = BotApi::start();
+    let ask = || {
+        let question = json!({"question": "Which one?", "choices": ["this", "that"]});
+        ScriptedReply::ToolCalls(vec![("talon__ask_user".to_owned(), question)])
+    };
+    let provider = Provider::start([ask(), says("Then this."), ask(), says("Then neither.")]).await;
+    let supervisor = setting(Builder::new(), &api, &provider, "").start().await;
+    api.write(ADA, ADA, "Choose", json!({})).await;
+    let sent = api.until_sent(&supervisor, 1).await;
+    assert_eq!(sent[0]["text"], "Which one?");
+    let buttons = sent[0]["reply_markup"]["inline_keyboard"][0].as_array().expect("a row");
+    let this = buttons.iter().find(|button| button["text"] == "this").expect("a button");
+    api.press(ADA, ADA, this["callback_data"].as_str().expect("data")).await;
+    let sent = api.until_sent(&supervisor, 3).await;
+    let mut texts: Vec<_> = sent[1..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+    texts.sort_unstable();
+    assert_eq!(texts, ["Ada: this", "Then this."]);
+    api.write(ADA, ADA, "Again", json!({})).await;
+    api.until_sent(&supervisor, 4).await;
+    api.write(ADA, ADA, "neither of them", json!({})).await;
+    let sent = api.until_sent(&supervisor, 5).await;
+    assert_eq!(sent[4]["text"], "Then neither.");
+    let bodies = provider.bodies();
+    assert!(bodies[1].contains("this") && bodies[3].contains("neither of them"), "{}", bodies[3]);
     supervisor.stop().await;
 }
 

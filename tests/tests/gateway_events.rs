@@ -6,12 +6,17 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use talon_tests::kills;
-use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::provider::{Gate, Provider, ScriptedReply};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use talon_tests::gateway_client::{Setting, Socket, WAIT, of_type, says, start, start_before, text_of};
+
+#[path = "../gateway/crowd.rs"]
+mod crowd;
+#[path = "../gateway/floods.rs"]
+mod floods;
 
 /// How often gateway and agent are killed, in turns.
 const KILLS: usize = 10;
@@ -23,6 +28,27 @@ fn calls_and_tells(question: &Value) -> ScriptedReply {
         says("It said hello.")
     } else {
         ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))])
+    }
+}
+
+/// What the model says of a round in the end, in two halves: nothing of another round's.
+fn told(round: &str) -> [String; 2] {
+    [format!("It said hello to {round}. ").repeat(100), format!("And {round} said hello. ").repeat(100)]
+}
+
+/// The same model, which says in the end what it was asked for: the second half once the gate is open.
+fn calls_and_tells_what_was_asked(gate: &Gate, question: &Value) -> ScriptedReply {
+    match calls_and_tells(question) {
+        ScriptedReply::Text(_) => {
+            let messages = question["messages"].as_array().expect("messages");
+            let asked = messages.iter().rev().find(|message| message["role"] == "user").expect("a question");
+            let text = asked["content"].to_string();
+            let round =
+                text.split("round ").nth(1).expect("a round").split(|c: char| !c.is_ascii_digit()).next();
+            let [first, second] = told(round.expect("a number"));
+            ScriptedReply::Paused(gate.clone(), first, second)
+        }
+        calls => calls,
     }
 }
 
@@ -92,25 +118,38 @@ async fn resume(socket: &mut Socket, session: &str, after: u64) {
     socket.say("r", "resume", json!({"cursors": [{"sessionId": session, "after": after}]})).await;
 }
 
-async fn say_in(socket: &mut Socket, session: &str, id: &str) {
-    socket.say(id, "channel.message", json!({"text": "Ask it", "sessionId": session})).await;
+async fn say_in(socket: &mut Socket, session: &str, round: usize) {
+    let message = json!({"text": format!("Ask it: round {round}"), "sessionId": session});
+    socket.say(&format!("m{round}"), "channel.message", message).await;
 }
 
 // Promises: GW-120
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_again_and_again_each_durable_event_comes_once() {
-    let setting = start_before(Provider::responding(calls_and_tells).await, "").await;
+    let gate = Gate::closed();
+    let model = gate.clone();
+    let respond = move |question: &Value| calls_and_tells_what_was_asked(&model, question);
+    let setting = start_before(Provider::responding(respond).await, "").await;
     let token = setting.token(&["--scope", "chat"]).await;
     let session = setting.new_session(&token).await;
     let mut seen = Seen::default();
     let mut socket = setting.socket(&token).await;
     for round in 0..kills(KILLS) {
         let id = format!("m{round}");
-        say_in(&mut socket, &session, &id).await;
-        // Somewhere in the middle of the turn, one of both is killed.
+        // Every third time in the middle of what the model says, else somewhere else in the turn, one of both is killed.
+        let in_text = round % 3 == 2;
+        if in_text {
+            gate.close();
+        } else {
+            gate.open();
+        }
+        say_in(&mut socket, &session, round).await;
         let before = seen.0.len();
-        while seen.0.len() - before < round % 5 {
-            seen.take(socket.next().await.expect("it is open"));
+        let mut is_said = false;
+        while if in_text { !is_said } else { seen.0.len() - before < round % 5 } {
+            let event = socket.next().await.expect("it is open");
+            is_said = event["type"] == "agent.response" && event["payload"]["whole"] != true;
+            seen.take(event);
         }
         if round % 2 == 0 {
             setting.kill_gateway().await;
@@ -122,8 +161,9 @@ async fn killed_again_and_again_each_durable_event_comes_once() {
         } else {
             setting.kill_agent().await;
         }
+        gate.open();
         // The same message again is the same turn, however far it was.
-        say_in(&mut socket, &session, &id).await;
+        say_in(&mut socket, &session, round).await;
         while seen.ends() <= round {
             let event = socket.next().await.expect("it stays open");
             if event["type"] == "error" && event["payload"]["replyTo"] == id.as_str() {
@@ -133,7 +173,7 @@ async fn killed_again_and_again_each_durable_event_comes_once() {
                     "{event:#}\n{}",
                     setting.supervisor.log()
                 );
-                say_in(&mut socket, &session, &id).await;
+                say_in(&mut socket, &session, round).await;
             }
             seen.take(event);
         }
@@ -149,8 +189,14 @@ async fn killed_again_and_again_each_durable_event_comes_once() {
     assert_eq!(ids.len(), seen.0.len(), "an event has an id of its own");
     assert_eq!(of_type(&seen.0, "session.created").count(), 1);
     assert_eq!(of_type(&seen.0, "channel.message").count(), kills(KILLS), "{:#?}", seen.0);
-    assert_eq!(seen.ends(), kills(KILLS));
-    assert_eq!(text_of(&seen.0), "It said hello.");
+    assert_eq!(of_type(&seen.0, "agent.response.end").count(), kills(KILLS), "no turn failed");
+    // Each final text is whole, and in its place.
+    let wholes = of_type(&seen.0, "agent.response").filter(|event| event["payload"]["whole"] == true);
+    let texts = wholes.filter_map(|event| event["payload"]["content"].as_str());
+    let finals: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    let expected = (0..kills(KILLS)).map(|round| told(&round.to_string()).concat().trim().to_owned());
+    let expected: Vec<String> = expected.collect();
+    assert_eq!(finals, expected);
     setting.supervisor.stop().await;
 }
 
@@ -311,5 +357,38 @@ async fn what_began_while_a_client_was_away_is_told_from_a_time_on() {
     let mut recorded = events.iter().filter(|event| event["sequence"].is_u64());
     assert!(recorded.all(|event| event["payload"]["sessionId"] == other["sessionId"]), "{events:#?}");
     assert_eq!(of_type(&events, "session.created").count(), 1, "{events:#?}");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-260
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_jobs_are_told_to_who_operates() {
+    let job = "extensions:\n  schedule:\n    - { id: report, every: 24h, ask: Report }";
+    let setting = start_before(Provider::start([]).await, job).await;
+    let token = setting.token(&["--scope", "operate"]).await;
+    let mut socket = setting.socket(&token).await;
+    let mut told = std::pin::pin!(async {
+        let started = socket.one("task.started").await;
+        (started, socket.one("task.completed").await)
+    });
+    // What runs before the gateway follows the agent is told to nobody, so it runs again.
+    let mut questions = 0;
+    let (started, completed) = loop {
+        let run = setting.json(&token, "POST", "/api/schedule/report/run", &json!({}));
+        let (status, answer) = tokio::select! {
+            told = &mut told => break told,
+            answered = run => answered,
+        };
+        assert!(status < 500, "{status} {answer}\n{}", setting.supervisor.log());
+        if status < 300 {
+            questions += 1;
+            tokio::select! {
+                told = &mut told => break told,
+                () = setting.provider.wait_questions(questions) => {}
+            }
+        }
+    };
+    assert_eq!((&started["payload"]["job"], &started["payload"]["attempt"]), (&json!("report"), &json!(1)));
+    assert_eq!(started["payload"]["run"], completed["payload"]["run"], "{started} {completed}");
     setting.supervisor.stop().await;
 }

@@ -39,14 +39,19 @@ fn single_keys_are_named_and_new_entries_as_a_whole() {
 fn what_is_opened_once_waits_for_a_restart() {
     let text = "state:\n  engine: off\nlog:\n  level: debug\n  ring_lines: 7\nplugins:\n  tools:\n    \
                 start_concurrency: 3\n    env_allow_list: [A]\n    frames: { tiny_burst: 300 }\n\
-                host:\n  frames: { control_burst: 300 }\naudit:\n  enabled: false\n";
+                host:\n  frames: { control_burst: 300 }\n  limits: { requests: 300 }\naudit:\n  enabled: false\n\
+                agent:\n  limits: { turns: 7, nofile: 4096, connections: 16 }\ngateway:\n  limits: { websockets: 8, credentials: 16 }\n";
     let (live, later) = changed(text);
-    assert_eq!(live, ["log.level"]);
+    assert_eq!(live, ["agent.limits.turns", "gateway.limits.websockets", "log.level"]);
     assert_eq!(
         later,
         [
+            "agent.limits.connections",
+            "agent.limits.nofile",
             "audit.enabled",
+            "gateway.limits.credentials",
             "host.frames.control_burst",
+            "host.limits.requests",
             "log.ring_lines",
             "plugins.tools.env_allow_list",
             "plugins.tools.frames.tiny_burst",
