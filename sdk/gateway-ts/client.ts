@@ -1,12 +1,14 @@
 // A small typed client of Talon's gateway, for browsers and Node 22: no dependencies. The types are generated: see types.ts.
 
 import type {
+  BusEnvelope,
   ChannelMessage,
   ClarificationAnswer,
   ConfirmationAnswer,
   Envelope,
   Problem,
   Resume,
+  SessionUpdate,
   TurnCancel,
 } from "./types";
 
@@ -19,6 +21,7 @@ export interface ClientPayloads {
   "clarification.answer": ClarificationAnswer;
   resume: Resume;
   "turn.cancel": TurnCancel;
+  "session.update": SessionUpdate;
 }
 
 /** Thrown for an error answer. */
@@ -38,8 +41,7 @@ export class GatewayClient {
   ) {}
 
   async request<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
-    const headers: Record<string, string> = {};
-    if (this.token !== undefined) headers.authorization = `Bearer ${this.token}`;
+    const headers = this.authorization();
     if (this.sessionToken !== undefined) headers["x-talon-session"] = this.sessionToken;
     if (body !== undefined) headers["content-type"] = "application/json";
     const answer = await fetch(new URL(path, this.url), {
@@ -49,6 +51,34 @@ export class GatewayClient {
     });
     if (!answer.ok) throw new ProblemError((await answer.json()) as Problem);
     return (answer.status === 204 ? undefined : await answer.json()) as T;
+  }
+
+  /**
+   * What happens now: events of these types (`tool.complete`, `tool.*`), of all without any. It ends with the connection; `missed` says
+   * how many events are missing where they are missing.
+   */
+  async *bus(...types: string[]): AsyncGenerator<BusEnvelope> {
+    const query = types.length === 0 ? "" : `?type=${encodeURIComponent(types.join(","))}`;
+    const answer = await fetch(new URL(`/api/bus${query}`, this.url), { headers: this.authorization() });
+    if (!answer.ok || answer.body === null) throw new ProblemError((await answer.json()) as Problem);
+    const reader = answer.body.getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    try {
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        const lines = (rest + decoder.decode(read.value, { stream: true })).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          if (line.startsWith("data:")) yield JSON.parse(line.slice("data:".length)) as BusEnvelope;
+        }
+      }
+    } finally {
+      await reader.cancel();
+    }
+  }
+
+  private authorization(): Record<string, string> {
+    return this.token === undefined ? {} : { authorization: `Bearer ${this.token}` };
   }
 }
 

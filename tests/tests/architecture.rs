@@ -68,6 +68,7 @@ fn crates_depend_in_one_direction() {
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
     never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-event-bus", &["talon-plugin", "talon-store", "talon-supervisor", "talon"]);
     never("talon-event-log", &["talon-proto", "talon-plugin", "talon-supervisor", "tokio", "tonic"]);
     never("talon-child", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-client", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);

@@ -1,8 +1,12 @@
 //! What an operator gets from the supervisor over HTTP: the audit log, findings, calls, numbers over time.
 
 use serde_json::{Value, json};
+use talon_tests::provider::{Provider, ScriptedReply};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use talon_tests::gateway_client::{Setting, says, start_with_gateway};
+use talon_tests::gateway_client::{Setting, WAIT, says, start_all, start_with_gateway};
 
 /// With answers that are kept as they came, and a quarantine that is soon reached.
 const GUARD: &str = "max_role: admin }\nguard: { keep_raw_bytes: 1MiB, quarantine: { marks: 5, window: 1h }";
@@ -218,5 +222,124 @@ async fn an_action_is_called_as_oneself_with_the_guarded_answer_beside_the_raw_o
     assert_eq!(setting.json(&operator, "POST", target, &json!({})).await.0, 200);
     let chat = setting.token(&["--scope", "chat"]).await;
     assert_eq!(setting.json(&chat, "POST", target, &json!({})).await.0, 403);
+    setting.supervisor.stop().await;
+}
+
+type Lines = tokio::io::Lines<BufReader<TcpStream>>;
+
+/// Server-sent events of the event bus; what happens from now on is in them.
+async fn bus(setting: &Setting, token: &str) -> Lines {
+    let mut stream = TcpStream::connect(setting.address).await.expect("it listens");
+    let request = format!(
+        "GET /api/bus HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\r\n",
+        setting.address
+    );
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut lines = BufReader::new(stream).lines();
+    while !lines.next_line().await.expect("a head").expect("a head").is_empty() {}
+    lines
+}
+
+/// The next event of the bus of this type, or of any.
+async fn event(lines: &mut Lines, kind: &str) -> Value {
+    let found = async {
+        loop {
+            let line = lines.next_line().await.expect("a line").expect("it goes on");
+            let Some(data) = line.strip_prefix("data:") else { continue };
+            let event: Value = serde_json::from_str(data.trim()).expect("JSON");
+            if kind.is_empty() || event["type"] == kind {
+                return event;
+            }
+        }
+    };
+    timeout(WAIT, found).await.unwrap_or_else(|_| panic!("no {kind} in time"))
+}
+
+/// Calls a plugin that attacks, if it is asked to; then it is done.
+fn attacks(question: &Value) -> ScriptedReply {
+    let messages = question["messages"].to_string();
+    if messages.contains("Attack") && !messages.contains("\"role\":\"tool\"") {
+        return ScriptedReply::ToolCalls(vec![("liar__hostile".to_owned(), json!({}))]);
+    }
+    says("Done.")
+}
+
+async fn send(setting: &Setting, token: &str, text: &str) {
+    let (_, session) = setting.json(token, "POST", "/api/sessions", &json!({})).await;
+    let id = session["id"].as_str().unwrap_or_else(|| panic!("{session:#}"));
+    let path = format!("/api/sessions/{id}/send");
+    let (status, sent) = setting.json(token, "POST", &path, &json!({"text": text})).await;
+    assert_eq!(status, 200, "{sent:#}");
+}
+
+// Promises: GW-152, GW-153
+#[tokio::test(flavor = "multi_thread")]
+async fn the_event_bus_tells_operators_what_happens_and_others_what_is_theirs() {
+    let setting = start_all(Provider::responding(attacks).await, "", GUARD).await;
+    let token = setting.token(&["--scope", "chat,admin"]).await;
+    let eve = setting.token(&["--scope", "chat", "--subject", "gw:web/eve"]).await;
+    let (status, problem) = setting.json(&token, "GET", "/api/bus?type=tool.complet", &Value::Null).await;
+    assert_eq!(status, 400, "{problem}");
+    assert!(problem["detail"].as_str().expect("why").contains("did you mean tool.complete?"), "{problem}");
+
+    let (mut all, mut own) = (bus(&setting, &token).await, bus(&setting, &eve).await);
+    send(&setting, &token, "Attack").await;
+    assert_eq!(event(&mut all, "message.inbound").await["payload"]["text"], "Attack");
+    event(&mut all, "agent.thinking").await;
+    let requested = event(&mut all, "tool.execute").await;
+    let complete = event(&mut all, "tool.complete").await;
+    assert_eq!(complete["payload"]["callId"], requested["payload"]["callId"]);
+    let layers = complete["payload"]["layers"].as_array().expect("layers").clone();
+    let layer = |name: &str| layers.iter().find(|layer| layer["layer"] == name).expect("a layer");
+    assert_eq!((layers.len(), &layer("sanitize")["verdict"]), (13, &json!("changed")), "{complete:#}");
+    assert!(layer("instance")["us"].as_f64().is_some_and(|us| us > 0.0), "it is watched: {complete:#}");
+    let neutralized = event(&mut all, "guard.neutralized").await;
+    assert!(neutralized["payload"]["neutralized"].as_object().is_some_and(|families| !families.is_empty()));
+    let answer = event(&mut all, "message.outbound").await;
+    assert_eq!((&answer["payload"]["text"], &answer["sessionId"]), (&json!("Done."), &complete["sessionId"]));
+
+    let patch = json!({"log": {"level": "debug"}});
+    assert_eq!(setting.json(&token, "PATCH", "/api/config", &patch).await.0, 200);
+    let changed = event(&mut all, "config.changed").await;
+    assert_eq!(changed["payload"]["keys"], json!(["log.level"]), "{changed}");
+    let (status, restarted) = setting.json(&token, "POST", "/api/plugins/liar/restart", &Value::Null).await;
+    assert_eq!(status, 200, "{restarted:#}");
+    assert_eq!(event(&mut all, "plugin.exited").await["payload"]["plugin"], "liar");
+    event(&mut all, "plugin.ready").await;
+
+    // Of all that she hears what is hers.
+    send(&setting, &eve, "Hello").await;
+    let first = event(&mut own, "").await;
+    assert_eq!((&first["type"], &first["sender"]), (&json!("session.created"), &json!("gw:web/eve")));
+    assert_eq!(event(&mut own, "message.outbound").await["payload"]["text"], "Done.");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-153
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_shows_the_event_bus() {
+    let setting = start_all(Provider::responding(attacks).await, "", GUARD).await;
+    let token = setting.token(&["--scope", "chat"]).await;
+    let misspelt = setting.supervisor.cli(&["events", "--type", "mesage.*"]).await;
+    assert_eq!(misspelt.status.code(), Some(2), "{misspelt:?}");
+    assert!(String::from_utf8_lossy(&misspelt.stderr).contains("did you mean message.*?"), "{misspelt:?}");
+    let args = ["events", "--type", "message.*", "--count", "2", "--output", "json"];
+    let watching = setting.supervisor.cli(&args);
+    tokio::pin!(watching);
+    // Until it watches, nobody hears it.
+    let shown = loop {
+        tokio::select! {
+            shown = &mut watching => break shown,
+            () = send(&setting, &token, "Hello") => {}
+        }
+    };
+    assert!(shown.status.success(), "{shown:?}");
+    let lines = String::from_utf8(shown.stdout).expect("text");
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(events.len(), 2, "{lines}");
+    for event in events {
+        assert!(event["kind"].as_str().is_some_and(|kind| kind.starts_with("message.")), "{event}");
+        assert!(event["payload"]["text"].is_string() && event["sequence"].as_u64() > Some(0), "{event}");
+    }
     setting.supervisor.stop().await;
 }

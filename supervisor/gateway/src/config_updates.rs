@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use talon_event_bus::{Delivery, EventBus, EventKind, Payload, Subject, Subscription};
+use talon_proto::agent::ConfigChanged;
 use talon_proto::host::{Event, WatchEventsRequest};
-use tokio::sync::broadcast;
 
 use crate::backends::Backends;
 use crate::events::session::ConfigUpdated;
@@ -11,35 +12,40 @@ use crate::identity::{Caller, Scope};
 
 /// What the supervisor calls a change that is in force.
 const CHANGED: &str = "config_reloaded";
-/// Changes that wait for a connection that reads slowly; it misses earlier ones, and reads the configuration anew in any case.
-const MAX_WAITING: usize = 16;
 /// The wait before the supervisor is asked again: it is being replaced, or lets the gateway do too little.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// Who tells of changes, and whom connections ask. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct ConfigUpdates(broadcast::Sender<ConfigUpdated>);
-
-impl Default for ConfigUpdates {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(MAX_WAITING))
-    }
-}
+/// Who tells of changes, and whom connections ask. Cheap to clone. It is a bus of this process: an agent that restarts takes no change with
+/// it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ConfigUpdates(EventBus);
 
 impl ConfigUpdates {
     /// The changes from now on, for a caller that may read the configuration; `None` for others.
-    pub(crate) fn subscribe(&self, caller: &Caller) -> Option<broadcast::Receiver<ConfigUpdated>> {
-        caller.scopes.contain(Scope::Admin).then(|| self.0.subscribe())
+    pub(crate) fn subscribe(&self, caller: &Caller) -> Option<Subscription> {
+        if !caller.scopes.contain(Scope::Admin) {
+            return None;
+        }
+        let subscription = self.0.subscribe(EventKind::ConfigChanged);
+        subscription
+            .inspect_err(|error| {
+                tracing::warn!(%error, "a connection hears of no changes of the configuration");
+            })
+            .ok()
     }
 }
 
 /// The next change. Those that were missed are left out: a client reads the configuration, not its changes.
-pub(crate) async fn next(updates: &mut Option<broadcast::Receiver<ConfigUpdated>>) -> ConfigUpdated {
-    while let Some(receiver) = updates {
-        match receiver.recv().await {
-            Ok(update) => return update,
-            Err(broadcast::error::RecvError::Lagged(_)) => {}
-            Err(broadcast::error::RecvError::Closed) => break,
+pub(crate) async fn next(updates: &mut Option<Subscription>) -> ConfigUpdated {
+    while let Some(subscription) = updates {
+        match subscription.next().await {
+            Some(Delivery::Event(event)) => {
+                if let Some(Payload::ConfigChanged(changed)) = &event.payload {
+                    return updated(changed);
+                }
+            }
+            Some(Delivery::Missed(_)) => {}
+            None => break,
         }
     }
     std::future::pending().await
@@ -56,8 +62,7 @@ pub(crate) async fn follow(backends: Backends, updates: ConfigUpdates, may_watch
                 let mut events = events.into_inner();
                 while let Ok(Some(event)) = events.message().await {
                     if event.kind == CHANGED {
-                        // Without a connection nobody is told.
-                        let _told = updates.0.send(update(&event));
+                        updates.0.emit(Subject::NOBODY, Payload::ConfigChanged(change(&event)));
                     }
                 }
             }
@@ -66,14 +71,17 @@ pub(crate) async fn follow(backends: Backends, updates: ConfigUpdates, may_watch
     }
 }
 
-fn update(event: &Event) -> ConfigUpdated {
+fn change(event: &Event) -> ConfigChanged {
     let keys = |field: &str| -> Vec<String> {
         let text = event.fields.get(field).map(String::as_str).unwrap_or_default();
         text.split(", ").filter(|key| !key.is_empty()).map(str::to_owned).collect()
     };
-    let needs_restart = keys("needs_restart");
-    let keys = [keys("changed"), needs_restart.clone()].concat();
-    ConfigUpdated { keys, needs_restart }
+    ConfigChanged { keys: keys("changed"), needs_restart: keys("needs_restart") }
+}
+
+fn updated(changed: &ConfigChanged) -> ConfigUpdated {
+    let ConfigChanged { keys, needs_restart } = changed;
+    ConfigUpdated { keys: [&keys[..], needs_restart].concat(), needs_restart: needs_restart.clone() }
 }
 
 #[cfg(test)]
@@ -86,7 +94,8 @@ mod tests {
         let fields = [("changed", "log.level, agent.turn.iterations"), ("needs_restart", "agent.enabled")];
         let fields = fields.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let event = Event { kind: CHANGED.to_owned(), fields: fields.into(), ..Event::default() };
-        let told = update(&event);
+        let changed = change(&event);
+        let told = updated(&changed);
         assert_eq!(told.keys, ["log.level", "agent.turn.iterations", "agent.enabled"]);
         assert_eq!(told.needs_restart, ["agent.enabled"]);
         let updates = ConfigUpdates::default();
@@ -95,7 +104,7 @@ mod tests {
             assert!(updates.subscribe(&caller(scope)).is_none());
         }
         let mut admin = updates.subscribe(&caller(Scope::Admin));
-        updates.0.send(told.clone()).unwrap();
+        updates.0.emit(Subject::NOBODY, Payload::ConfigChanged(changed));
         assert_eq!(next(&mut admin).await, told);
     }
 }

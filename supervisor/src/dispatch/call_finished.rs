@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use talon_guard::{Call, Guarded};
+use talon_guard::{ArcById, Call, Guarded, LayerTimings};
 use talon_plugin::{EventKind, Events, NewEvent};
 use talon_plugin_config::name::PluginName;
 use tokio::time::Instant;
+
+use super::call_log::CallEnd;
+use super::layer_verdicts::layers_of;
 
 /// Maximum length of an action's name in the event. Callers can invent names, so longer ones are cut.
 const MAX_ACTION_CHARS: usize = 64;
@@ -16,6 +19,7 @@ pub(super) struct CallSummary {
     pub(super) action: String,
     origin: &'static str,
     role: Option<&'static str>,
+    timings: Option<ArcById<LayerTimings>>,
     pub(super) accepted: Instant,
 }
 
@@ -26,6 +30,7 @@ impl CallSummary {
             action: call.action.clone(),
             origin: call.origin.as_str(),
             role: call.role,
+            timings: call.layer_timings.clone(),
             accepted: call.accepted,
         }
     }
@@ -36,8 +41,8 @@ pub(super) struct CallFinishedEvent<'a> {
     events: &'a Events,
     plugin: Option<&'a PluginName>,
     call: &'a CallSummary,
-    /// Outcome and reason; `None` until there is an answer.
-    outcome: Option<(&'static str, &'static str)>,
+    /// How it ended; `None` until there is an answer.
+    end: Option<CallEnd>,
     bytes_left_out: usize,
     /// Control syntax that was neutralized, by family: `bracket:2,turn:1`.
     neutralised: String,
@@ -54,7 +59,7 @@ impl<'a> CallFinishedEvent<'a> {
             events,
             plugin,
             call,
-            outcome: None,
+            end: None,
             bytes_left_out: 0,
             neutralised: String::new(),
             flags: String::new(),
@@ -63,8 +68,8 @@ impl<'a> CallFinishedEvent<'a> {
     }
 
     pub(super) fn set_result(&mut self, answer: &Guarded) {
-        let (outcome, report) = (answer.outcome(), answer.report());
-        self.outcome = Some((outcome.as_str(), outcome.reason()));
+        let report = answer.report();
+        self.end = Some(CallEnd::of(answer, self.call.accepted.elapsed()));
         self.bytes_left_out = report.bytes_left_out;
         let families = report.neutralised.iter().map(|(family, count)| format!("{family}:{count}"));
         self.neutralised = families.collect::<Vec<_>>().join(",");
@@ -81,9 +86,10 @@ impl Drop for CallFinishedEvent<'_> {
 
 impl CallFinishedEvent<'_> {
     fn event(&self) -> NewEvent {
-        let CallSummary { id, action, origin, role, accepted } = self.call;
+        let CallSummary { id, action, origin, role, timings, accepted } = self.call;
         let action: String = action.chars().take(MAX_ACTION_CHARS).collect();
-        let (outcome, reason) = self.outcome.unwrap_or(("cancelled", "the caller went away"));
+        let ended = self.end.as_ref().map(|end| (end.outcome, end.reason));
+        let (outcome, reason) = ended.unwrap_or(("cancelled", "the caller went away"));
         // For an error of the tool itself, reason and outcome are the same word.
         let reason = if reason == outcome { "" } else { reason };
         let message = match reason {
@@ -96,6 +102,9 @@ impl CallFinishedEvent<'_> {
             .field("origin", origin)
             .field("outcome", outcome)
             .field("duration_us", accepted.elapsed().as_micros());
+        if let Some(end) = &self.end {
+            event = event.field("layers", layers_as_text(end, timings.as_deref()));
+        }
         if let Some(role) = role {
             event = event.field("role", role);
         }
@@ -115,6 +124,15 @@ impl CallFinishedEvent<'_> {
             None => event,
         }
     }
+}
+
+/// What each layer did, with its time in nanoseconds if it was measured: `trace:pass:1200,taint:pass:80,…`.
+fn layers_as_text(end: &CallEnd, timings: Option<&LayerTimings>) -> String {
+    let layers = layers_of(end, timings).into_iter().map(|layer| match layer.duration_ns {
+        Some(time) => format!("{}:{}:{time}", layer.layer, layer.verdict),
+        None => format!("{}:{}", layer.layer, layer.verdict),
+    });
+    layers.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -163,7 +181,8 @@ mod tests {
         assert_eq!(event.kind, EventKind::CallFinished);
         let known = ["call_id", "action", "origin", "outcome", "duration_us"];
         assert!(known.iter().all(|key| event.fields.contains_key(key)), "{event:?}");
-        let others = event.fields.iter().filter(|(key, _)| !known.contains(key));
+        assert_eq!(event.fields.contains_key("layers"), end.is_some(), "{event:?}");
+        let others = event.fields.iter().filter(|(key, _)| !known.contains(key) && **key != "layers");
         (event.message.to_string(), others.map(|(key, value)| (*key, value.to_string())).collect())
     }
 

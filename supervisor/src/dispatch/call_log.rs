@@ -29,6 +29,8 @@ pub(super) struct NewCall<'c> {
     pub(super) trace_id: String,
     /// As one JSON object; `None` if the guard keeps no answers.
     pub(super) arguments: Option<String>,
+    /// Whether its way through the layers is measured, also if nobody looks at calls.
+    pub(super) measured: bool,
 }
 
 /// A call of the log.
@@ -76,6 +78,20 @@ pub struct CallEnd {
     pub tainted: bool,
 }
 
+impl CallEnd {
+    pub(super) fn of(answer: &Guarded, duration: Duration) -> Self {
+        let (outcome, report) = (answer.outcome(), answer.report());
+        Self {
+            outcome: outcome.as_str(),
+            reason: outcome.reason(),
+            duration,
+            neutralised: report.neutralised.values().sum(),
+            truncated: report.truncated(),
+            tainted: !report.tainted_by.is_empty(),
+        }
+    }
+}
+
 impl LoggedCall {
     /// How it ended; `None` while it runs.
     #[must_use]
@@ -100,18 +116,10 @@ impl LoggedCall {
 pub(super) struct RunningCall(Arc<LoggedCall>);
 
 impl RunningCall {
-    pub(super) fn finish(self, answer: &Guarded) {
-        let (outcome, report) = (answer.outcome(), answer.report());
-        let end = CallEnd {
-            outcome: outcome.as_str(),
-            reason: outcome.reason(),
-            duration: self.0.began.elapsed(),
-            neutralised: report.neutralised.values().sum(),
-            truncated: report.truncated(),
-            tainted: !report.tainted_by.is_empty(),
-        };
+    pub(super) fn finish(self, answer: &Guarded) -> Arc<LoggedCall> {
         // Nothing else ends it.
-        let _ = self.0.end.set(end);
+        let _ = self.0.end.set(CallEnd::of(answer, self.0.began.elapsed()));
+        Arc::clone(&self.0)
     }
 }
 
@@ -185,8 +193,8 @@ impl CallLog {
 
     /// Notes a call that comes in.
     pub(super) fn begin(&self, new: NewCall<'_>) -> (RunningCall, Option<ArcById<LayerTimings>>) {
-        let NewCall { call, subject, session, trace_id, arguments } = new;
-        let timings = self.is_watched().then(|| ArcById::new(Arc::new(LayerTimings::new())));
+        let NewCall { call, subject, session, trace_id, arguments, measured } = new;
+        let timings = (measured || self.is_watched()).then(|| ArcById::new(Arc::new(LayerTimings::new())));
         let logged = Arc::new(LoggedCall {
             id: Arc::clone(&call.id),
             plugin: cut(&call.plugin).to_owned(),

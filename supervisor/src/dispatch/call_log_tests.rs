@@ -10,6 +10,7 @@ fn begin(log: &CallLog, id: &str, arguments: Option<String>) -> RunningCall {
         session: "s",
         trace_id: String::new(),
         arguments,
+        measured: false,
     })
     .0
 }

@@ -34,6 +34,7 @@ use super::call_log::{NewCall, RunningCall};
 use super::dispatcher::{Dispatcher, DrainingError};
 use super::executor::EXECUTOR;
 use super::grant::grant_for;
+use super::layer_verdicts::layers;
 use super::plugin_request::{call_error, plugin_request};
 use super::request_context::{log, scope, session, trace, trace_id};
 use super::response::response;
@@ -73,6 +74,8 @@ pub(super) struct AcceptedCall {
     recording: CallRecording,
     receipt: Option<ReceiptDraft>,
     running: RunningCall,
+    /// Whether the caller is told what each layer did.
+    tells_layers: bool,
 }
 
 /// What comes in: who calls, with which rights, for whom, and where to.
@@ -87,6 +90,7 @@ pub(super) fn accept(
     let trace = trace(&request);
     let trace_id = trace_id(&request);
     let request = request.into_inner();
+    let (tells_layers, measured) = (permitted.peer.is_agent(), request.measured);
     let mut role = role_call(&permitted.peer, &request, || dispatcher.config())?;
     if let Some(role) = &mut role
         && role.needs_proposal
@@ -150,24 +154,26 @@ pub(super) fn accept(
         arguments: (dispatcher.raw_bytes() > 0 && call.role != Some(ExtensionRole::AuthProvider.as_str()))
             .then(|| crate::audit::arguments_json(&call)),
         call: &call,
+        measured: (tells_layers && measured) || dispatcher.events.has_subscribers(),
     });
     call.layer_timings = timings;
-    Ok(AcceptedCall { requested_id, call, target, recording, receipt, running })
+    Ok(AcceptedCall { requested_id, call, target, recording, receipt, running, tells_layers })
 }
 
 impl AcceptedCall {
     /// Executes the call and records its end. Dropping the future cancels the call down to the plugin.
     pub(super) async fn run(self, dispatcher: &Dispatcher) -> Result<ExecuteResponse, Status> {
-        let Self { requested_id, call, target, recording, receipt, running } = self;
+        let Self { requested_id, call, target, recording, receipt, running, tells_layers } = self;
         let accepted = call.accepted;
         let Ok(guarded) = dispatcher.run(call, target).await else {
             recording.discard();
             return Err(draining());
         };
-        running.finish(&guarded);
+        let ended = running.finish(&guarded);
+        let layers = if tells_layers { layers(&ended) } else { Vec::new() };
         recording.finish(&guarded).await;
         let receipt = receipt.map(|receipt| receipt.sign(&guarded));
-        Ok(ExecuteResponse { receipt, ..response(requested_id, guarded, accepted.elapsed()) })
+        Ok(ExecuteResponse { receipt, layers, ..response(requested_id, guarded, accepted.elapsed()) })
     }
 }
 

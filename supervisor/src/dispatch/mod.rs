@@ -18,7 +18,7 @@
 //! | `directory`, `unknown_plugin` | how `resolve` sees plugins |
 //! | `core` | the supervisor's own actions, which are called like a plugin's |
 //! | [`capabilities`] | a plugin's declaration, sanitized |
-//! | `call_log` | the latest calls, for an operator |
+//! | `call_log`, `layer_verdicts` | the latest calls, for an operator; what each layer did to one |
 //! | `call_finished`, `counters`, `latency_window`, `statistics` | what is recorded of calls |
 
 mod call_finished;
@@ -34,6 +34,7 @@ mod execute;
 mod executor;
 mod grant;
 mod latency_window;
+mod layer_verdicts;
 mod output_queue;
 mod plugin_request;
 mod progress;
@@ -51,6 +52,7 @@ pub use call_log::{CallEnd, CallLog, KEPT_CALLS, LoggedCall};
 pub use counters::{OTHER_ACTION, OUTCOMES, OutcomeCounts};
 pub use dispatcher::{CallGauge, Dispatcher, DrainingError};
 pub(crate) use execute::execute;
+pub(crate) use layer_verdicts::layers;
 pub(crate) use progress::execute_streaming;
 pub use response::{report_on_wire, response};
 pub use statistics::CallStatistics;

@@ -48,6 +48,7 @@ pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteRes
         neutralized_left_out,
         receipt: None,
         input_request: input_request.map(|request| *request),
+        layers: Vec::new(),
     }
 }
 

@@ -1,9 +1,8 @@
 //! `ListCalls` and `GetCall`: the latest calls, and one of them with what the guard did.
 
 use prost::Message as _;
-use talon_guard::{LayerKind, reason};
 use talon_proto::host::{
-    GetCallRequest, GetCallResponse, GuardLayer, ListCallsRequest, ListCallsResponse, RecentCall, TextSpan,
+    GetCallRequest, GetCallResponse, ListCallsRequest, ListCallsResponse, RecentCall, TextSpan,
 };
 use talon_proto::plugin::ToolResultResponse;
 use talon_sanitize::{FamilyCounts, Raw};
@@ -11,7 +10,7 @@ use tonic::{Request, Response, Status};
 
 use super::context::HostContext;
 use crate::config::Role;
-use crate::dispatch::{CallEnd, LoggedCall};
+use crate::dispatch::{LoggedCall, layers};
 use crate::peer::require;
 use crate::to_wire::{micros, status_text, unix_ms, wire};
 
@@ -91,67 +90,6 @@ fn describe(call: &LoggedCall) -> RecentCall {
         duration_us: micros(call.duration()),
         neutralised: end.map_or(0, |end| end.neutralised),
         role: call.role.to_owned(),
-    }
-}
-
-/// The layer that a reason comes from, and whether the plugin was not asked then.
-fn place(reason: &str) -> Option<(LayerKind, bool)> {
-    Some(match reason {
-        reason::UNKNOWN_PLUGIN
-        | reason::UNKNOWN_ACTION
-        | reason::BAD_ARGUMENTS
-        | reason::USER_ONLY
-        | reason::ROLE_ONLY
-        | reason::NOT_GRANTED
-        | reason::CHANGED
-        | reason::ARGUMENTS_TOO_LARGE => (LayerKind::Resolve, true),
-        reason::QUARANTINED => (LayerKind::Quarantine, true),
-        reason::TIMED_OUT => (LayerKind::Deadline, false),
-        reason::BREAKER_OPEN => (LayerKind::Breaker, true),
-        reason::OVERLOADED => (LayerKind::Admission, true),
-        reason::BAD_RESULT => (LayerKind::Validate, false),
-        reason::TOO_LARGE => (LayerKind::Truncate, false),
-        reason::INTERNAL => (LayerKind::Rescue, false),
-        reason::DIED | reason::UNAVAILABLE | reason::PLUGIN_ERROR | reason::TOOL_ERROR => {
-            (LayerKind::Instance, false)
-        }
-        _ => return None,
-    })
-}
-
-/// What each layer did, as far as it follows from how the call ended.
-fn layers(call: &LoggedCall) -> Vec<GuardLayer> {
-    let Some(end) = call.end() else { return Vec::new() };
-    let times: Vec<_> = call.timings.iter().flat_map(|timings| timings.self_times()).collect();
-    let place = place(end.reason);
-    let is_skipped = |layer: LayerKind| {
-        place.is_some_and(|(at, before_plugin)| before_plugin && layer as usize > at as usize)
-    };
-    let layer = |layer: LayerKind| {
-        let (verdict, reason) = match place {
-            Some((at, _)) if at == layer => {
-                (if end.outcome == "host_fault" { "fault" } else { "deny" }, end.reason)
-            }
-            _ if is_skipped(layer) => ("skipped", ""),
-            _ => (if has_changed(layer, end) { "changed" } else { "pass" }, ""),
-        };
-        let time = times.iter().find(|(timed, _)| *timed == layer).map(|(_, time)| *time);
-        GuardLayer {
-            layer: layer.as_str().to_owned(),
-            verdict: verdict.to_owned(),
-            duration_ns: time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-            reason: reason.to_owned(),
-        }
-    };
-    LayerKind::ALL.map(layer).into()
-}
-
-fn has_changed(layer: LayerKind, end: &CallEnd) -> bool {
-    match layer {
-        LayerKind::Sanitize => end.neutralised > 0,
-        LayerKind::Truncate => end.truncated,
-        LayerKind::Taint => end.tainted,
-        _ => false,
     }
 }
 

@@ -17,14 +17,3 @@ fn what_the_sanitizer_put_in_is_marked_and_nothing_else() {
     assert_eq!(marked("zero\u{200b}width and <think>"), ["(U+200B)", "·"]);
     assert_eq!(marked("red \u{1b}[31mword\u{1b}[0m and <think> at the end"), ["·"]);
 }
-
-// Promises: GW-131
-#[test]
-fn a_reason_names_the_layer_that_refused() {
-    for reason in reason::ALL {
-        let (layer, before_plugin) = place(reason).unwrap_or_else(|| panic!("{reason} has no layer"));
-        assert_eq!(before_plugin, reason::BEFORE_PLUGIN.contains(&reason), "{reason}");
-        assert!(LayerKind::ALL.contains(&layer));
-    }
-    assert_eq!(place(""), None);
-}

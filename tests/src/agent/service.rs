@@ -22,7 +22,8 @@ use talon_proto::agent::{
     Occurrence, PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
     RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest,
     Sampling, Session, SetPlanRequest, ShadowState, TestExtensionRequest, TestExtensionResponse,
-    TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
+    TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest, WatchBusRequest,
+    WatchBusResponse,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -492,5 +493,11 @@ impl Agent for Service {
 
     async fn follow_ghosts(&self, _: Request<FollowGhostsRequest>) -> Answer<Self::FollowGhostsStream> {
         Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    type WatchBusStream = tokio_stream::Pending<Result<WatchBusResponse, Status>>;
+
+    async fn watch_bus(&self, _: Request<WatchBusRequest>) -> Answer<Self::WatchBusStream> {
+        Err(Status::unimplemented("the test agent has no event bus"))
     }
 }

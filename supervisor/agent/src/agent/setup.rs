@@ -18,6 +18,7 @@ use super::configuration::Configuration;
 use super::probe_signal::ProbeSignal;
 use super::session_metadata::said_here;
 use crate::approval::ApprovalQueue;
+use crate::bus::HostFeed;
 use crate::context::ContextPlan;
 use crate::costs::Costs;
 use crate::driver::{Host, Recall, ToolSimilarity, TurnEnvironment, TurnRunner};
@@ -39,6 +40,7 @@ pub(super) struct SharedParts {
     pub(super) role_host: Arc<dyn RoleHost>,
     pub(super) entry_states: Arc<dyn EntryStates>,
     pub(super) accepted_jobs: Arc<dyn AcceptedJobs>,
+    pub(super) host_feed: Arc<dyn HostFeed>,
     pub(super) host_events: Arc<dyn HostEvents>,
     pub(super) plugin_events: Arc<dyn HostEvents>,
     pub(super) memory: Arc<dyn Memory>,

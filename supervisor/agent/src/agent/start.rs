@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use talon_proto::agent::Started;
+use talon_event_bus::{Payload, Subject};
 use talon_proto::agent::chunk::Kind;
+use talon_proto::agent::{SessionCreated, Started};
 use talon_store::limits::MAX_NAME_BYTES;
 use talon_store::{PageRequest, Session, SessionChange, SessionFilter, SessionId, SessionState};
 use tonic::Status;
@@ -67,6 +68,15 @@ impl Agent {
         slot.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
         self.open(session, &slot, &setup, Some(&request)).await?;
+        if slot.running.turn() == 1 {
+            let created = SessionCreated {
+                sender: session.sender.clone(),
+                channel: session.channel.clone(),
+                created_unix_ms: session.created_at.as_millis().unsigned_abs(),
+            };
+            let subject = Subject { sender: &session.sender, session: &session.id.to_string() };
+            self.bus.emit(subject, Payload::SessionCreated(created));
+        }
         let place = self.place(session, journal, &slot.running);
         let spec = spec(&setup, session, &slot.running, request, place, None).await;
         let started = Kind::Started(Started {

@@ -20,6 +20,7 @@
 //! Patterns prevent accidents; they are no security boundary, and can be evaded. The boundary is the plugin's
 //! jail.
 
+mod announcement;
 mod error;
 mod journal;
 mod messages;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::RwLock;
 use talon_agent_settings::{ConfirmMode, LimitKeys};
+use talon_event_bus::EventBus;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use talon_store::{KeyValues, Sessions};
@@ -80,6 +81,11 @@ impl ApprovalQueue {
     /// Notes what is asked and decided in the journal of its session, for those who follow it.
     pub(crate) fn keep_in(&self, sessions: Arc<dyn Sessions>) {
         self.parking.keep_in(sessions);
+    }
+
+    /// Announces each change of an approval on the event bus from now on.
+    pub(crate) fn announce_on(&self, bus: EventBus) {
+        self.parking.announce_on(bus);
     }
 
     /// Applies a new configuration to later calls. Calls that are already parked keep their terms.

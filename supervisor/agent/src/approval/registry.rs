@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use talon_agent_settings::LimitKeys;
 use talon_arguments::form::Form;
+use talon_event_bus::EventBus;
 use talon_guard::Raw;
 use talon_proto::agent;
 use talon_store::{Error, InvalidError, Sessions, Timestamp};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
+use super::announcement::announce;
 use super::error::DecideError;
 use super::journal::ApprovalJournal;
 use super::messages::{denied, format_span, not_stored, not_stored_text, too_large_text};
@@ -34,6 +36,7 @@ pub(super) struct ApprovalRegistry {
     parked: Mutex<BTreeMap<String, ParkedCall>>,
     /// Notes each approval in its session.
     journal: OnceLock<ApprovalJournal>,
+    bus: OnceLock<EventBus>,
 }
 
 impl ApprovalRegistry {
@@ -46,7 +49,8 @@ impl ApprovalRegistry {
             let left = (expires - now.as_millis()).clamp(0, (expires - requested).max(0));
             (record.id.clone(), ParkedCall::new(record, Duration::from_millis(left.unsigned_abs())))
         });
-        Ok(Self { parked: Mutex::new(parked.collect()), store: shelf, journal: OnceLock::new() })
+        let (journal, bus) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { parked: Mutex::new(parked.collect()), store: shelf, journal, bus })
     }
 
     /// Notes each approval in its session from now on.
@@ -54,7 +58,15 @@ impl ApprovalRegistry {
         let _first_stays = self.journal.set(ApprovalJournal(sessions));
     }
 
+    /// Announces each change of an approval from now on.
+    pub(super) fn announce_on(&self, bus: EventBus) {
+        let _first_stays = self.bus.set(bus);
+    }
+
     async fn note(&self, record: &ApprovalRecord) {
+        if let Some(bus) = self.bus.get() {
+            announce(bus, record);
+        }
         if let Some(journal) = self.journal.get() {
             journal.note(record).await;
         }

@@ -16,8 +16,8 @@ use super::cost_tracking_listener::CostTrackingListener;
 use super::drive::TurnRun;
 use super::interrupted_calls::{InterruptedCalls, ResumePoint};
 use super::{
-    BatchProgress, BuiltinCall, BuiltinTools, CallToConfirm, Confirmation, Listener, attachments, read_more,
-    search,
+    BatchProgress, BuiltinCall, BuiltinTools, CallToConfirm, Confirmation, FinishedCall, GuardTrace,
+    Listener, attachments, read_more, search,
 };
 use crate::journal::{JournalEntry, UNKNOWN};
 use crate::loop_context::Failure;
@@ -111,10 +111,22 @@ impl TurnRun<'_> {
     fn notify_calls(&self, calls: &[ToolCall], batch: &Batch) {
         for (place, call) in calls.iter().enumerate() {
             let tool = self.offer.get(&call.name);
-            self.spec.listener.on_chunk(Kind::ToolCall(wire_tool_call(call, tool)));
+            let on_wire = wire_tool_call(call, tool);
+            self.observe.on_tool_request(&self.spec.caller, &on_wire);
+            self.spec.listener.on_chunk(Kind::ToolCall(on_wire));
             if let Some(refused) = batch.get(place) {
                 let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
-                self.observe.on_tool_call(&self.spec.caller, plugin, action, refused.outcome, Duration::ZERO);
+                let finished = FinishedCall {
+                    call_id: &call.id,
+                    tool: &call.name,
+                    plugin,
+                    action,
+                    outcome: refused.outcome,
+                    latency: Duration::ZERO,
+                    truncated: false,
+                    guard: &GuardTrace::default(),
+                };
+                self.observe.on_tool_call(&self.spec.caller, &finished);
                 self.notify_result(call, refused, Duration::ZERO, false);
             }
         }
@@ -198,6 +210,7 @@ impl TurnRun<'_> {
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let span = self.begin_tool_span(call, tool);
         let position = span.as_ref().map(OpenSpan::context);
+        let mut guard = GuardTrace::default();
         let (result, truncated, latency) = 'made: {
             if search::searches(self, &call.name) {
                 break 'made (self.search_tools(call, &args).await, false, Duration::ZERO);
@@ -279,8 +292,9 @@ impl TurnRun<'_> {
                     let mut host_call = self.host_call(tool, args, &json, position);
                     let passed = passed.map(|file| (attachments::CONTEXT_NAME.to_owned(), file));
                     host_call.context.extend(passed);
-                    let (mut result, truncated) =
+                    let (mut result, truncated, trace) =
                         self.call_host(place, call, tool, host_call, parked, &listener).await;
+                    guard = trace;
                     result.provenance.arguments = self.sent_otherwise(place, &json).unwrap_or_default();
                     (result, truncated)
                 }
@@ -293,7 +307,17 @@ impl TurnRun<'_> {
         };
         let (plugin, action) = (&tool.plugin, &tool.action);
         tracing::debug!(target: "agent", %plugin, %action, ran = ?result.outcome, ?latency, truncated, "a call ended");
-        self.observe.on_tool_call(&self.spec.caller, plugin, action, result.outcome, latency);
+        let finished = FinishedCall {
+            call_id: &call.id,
+            tool: &call.name,
+            plugin,
+            action,
+            outcome: result.outcome,
+            latency,
+            truncated,
+            guard: &guard,
+        };
+        self.observe.on_tool_call(&self.spec.caller, &finished);
         self.end_tool_span(span, &result);
         self.notify_result(call, &result, latency, truncated);
         CallReport { place, result }

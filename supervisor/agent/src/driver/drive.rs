@@ -60,6 +60,9 @@ impl Default for Driver {
 impl TurnRunner for Driver {
     async fn run(&self, environment: &TurnEnvironment, spec: TurnSpec) -> TurnEnd {
         let caller = spec.caller.clone();
+        if spec.resumes.is_none() {
+            self.observe.on_turn_begin(&spec);
+        }
         let end = Box::pin(TurnRun::new(environment, spec, &*self.observe).run()).await;
         let reason = end.outcome.as_ref().map_or_else(|(word, _)| word.as_str(), |_| "done");
         tracing::info!(

@@ -34,6 +34,8 @@ pub struct HostCall {
     pub trace: Option<SpanContext>,
     /// The call's id for the supervisor, which a plugin's completions name. Empty: the supervisor chooses one.
     pub call_id: String,
+    /// Whether its way through the guard's layers is measured.
+    pub measured: bool,
 }
 
 /// Progress of a call.

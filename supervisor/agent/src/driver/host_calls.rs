@@ -11,7 +11,7 @@ use talon_proto::host::{CallOutput, ExecuteResponse};
 
 use super::conversation::{CONVERSATION, TASK, conversation};
 use super::drive::TurnRun;
-use super::{CallUpdate, HostCall, HostError, Listener, Progress, plugin_question};
+use super::{CallUpdate, GuardTrace, HostCall, HostError, Listener, Progress, plugin_question};
 use crate::question::Question;
 use crate::tool_result::ToolResult;
 use crate::tools::{self, Tool};
@@ -39,6 +39,7 @@ impl TurnRun<'_> {
             takes_input_requests: self.takes_plugin_questions(),
             input_response: None,
             call_id: String::new(),
+            measured: self.observe.wants_layer_times(),
         }
     }
 
@@ -51,13 +52,16 @@ impl TurnRun<'_> {
         mut host_call: HostCall,
         mut parked: Option<Question>,
         listener: &Arc<dyn Listener>,
-    ) -> (ToolResult, bool) {
+    ) -> (ToolResult, bool, GuardTrace) {
         let mut said_why = None;
         for _ in 0..=plugin_question::MAX_QUESTIONS {
             if let Some(question) = parked.take() {
                 match self.ask_for_plugin(place, call, &question, listener).await {
                     Ok((response, why)) => (host_call.input_response, said_why) = (Some(response), why),
-                    Err(error) => return (tools::denied(&format!("error: not continued: {error}")), false),
+                    Err(error) => {
+                        let result = tools::denied(&format!("error: not continued: {error}"));
+                        return (result, false, GuardTrace::default());
+                    }
                 }
             }
             let in_flight =
@@ -65,12 +69,13 @@ impl TurnRun<'_> {
             in_flight.id().clone_into(&mut host_call.call_id);
             let (response, mut result, truncated) = self.call_host_once(call, tool, &host_call).await;
             drop(in_flight);
+            let trace = response.as_ref().map(GuardTrace::of).unwrap_or_default();
             parked = response.and_then(|response| plugin_question::question_of(&response, tool));
             if parked.is_none() {
                 if let Some(why) = said_why {
                     result.block.push_str(&plugin_question::note(&why));
                 }
-                return (result, truncated);
+                return (result, truncated, trace);
             }
         }
         let most = plugin_question::MAX_QUESTIONS;
@@ -79,6 +84,7 @@ impl TurnRun<'_> {
                 "error: the plugin asked the user {most} times in one call: it is given up"
             )),
             false,
+            GuardTrace::default(),
         )
     }
 

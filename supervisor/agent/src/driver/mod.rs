@@ -16,7 +16,7 @@
 //! | [`AttachmentSource`] | the bytes of other files ([`crate::media_store`]) |
 //! | [`SessionPlan`](crate::plan::SessionPlan) | the session's plan in the store ([`crate::plan`]) |
 //! | [`Listener`] | the clients that follow the turn |
-//! | [`TurnObserver`] | metrics |
+//! | [`TurnObserver`] | metrics, and the event bus |
 //! | [`TurnRunner`] | the driver itself, for tools that start turns within turns |
 
 mod account;
@@ -36,6 +36,7 @@ mod clock;
 mod conversation;
 mod cost_tracking_listener;
 mod drive;
+mod guard_trace;
 mod hooks;
 mod host;
 mod host_calls;
@@ -70,11 +71,12 @@ pub use caller::Caller;
 pub use client_side::{ClientSide, HandedOverCalls, ISSUED, KEEPING};
 pub use clock::{Clock, ClockHold};
 pub use drive::Driver;
+pub use guard_trace::GuardTrace;
 pub use host::{CallUpdate, DeclaredPlugins, Host, HostCall, HostError, Progress};
 pub use image_source::{ImageSource, ImageStoreError};
 pub(crate) use images::images;
 pub use listener::{Listener, NoListener};
-pub use observe::TurnObserver;
+pub use observe::{FinishedCall, TurnObserver};
 pub use plan::APPROVE_PLAN;
 pub use recall::{CompletedTurn, Recall, Recollection, ShownWorkflow};
 pub use similarity::{SimilarityError, ToolSimilarity};

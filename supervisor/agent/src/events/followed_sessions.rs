@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use talon_event_bus::{EventBus, EventKind, Payload, Subject};
+use talon_proto::agent::SessionIdle;
 use talon_store::{
     Compaction, Error, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Page,
     PageRequest, Session, SessionChange, SessionFilter, SessionId, SessionQuery, SessionState, Sessions,
@@ -22,12 +24,13 @@ const MAX_KNOWN: usize = 16_384;
 pub(crate) struct FollowedSessions {
     inner: Arc<dyn Sessions>,
     feed: SessionFeed,
+    bus: EventBus,
     senders: Mutex<HashMap<SessionId, Arc<str>>>,
 }
 
 impl FollowedSessions {
-    pub(crate) fn new(inner: Arc<dyn Sessions>, feed: SessionFeed) -> Arc<Self> {
-        Arc::new(Self { inner, feed, senders: Mutex::default() })
+    pub(crate) fn new(inner: Arc<dyn Sessions>, feed: SessionFeed, bus: EventBus) -> Arc<Self> {
+        Arc::new(Self { inner, feed, bus, senders: Mutex::default() })
     }
 
     fn know(&self, id: SessionId, sender: &str) {
@@ -87,6 +90,10 @@ impl Sessions for FollowedSessions {
         self.inner.list(filter, page).await
     }
 
+    async fn count(&self, sender: &str, most: u32) -> Result<u32, Error> {
+        self.inner.count(sender, most).await
+    }
+
     async fn append(
         &self,
         id: SessionId,
@@ -134,8 +141,14 @@ impl Sessions for FollowedSessions {
     ) -> Result<Vec<SessionId>, Error> {
         let noted = note.is_some();
         let idle = self.inner.idle(since, limit, note).await?;
-        for id in idle.iter().filter(|_| noted && self.feed.is_followed()) {
+        let is_heard = (noted && self.feed.is_followed()) || self.bus.is_watched(EventKind::SessionIdle);
+        for id in idle.iter().filter(|_| is_heard) {
             let Ok(Some(session)) = self.inner.get(*id).await else { continue };
+            let subject = Subject { sender: &session.sender, session: &id.to_string() };
+            self.bus.emit(subject, Payload::SessionIdle(SessionIdle {}));
+            if !noted {
+                continue;
+            }
             // It may have gone on since: what is new begins there at the latest.
             let first = Some(session.next_sequence.saturating_sub(1));
             self.tell_news(*id, SessionChanges { first, deleted: false }).await;
@@ -182,5 +195,38 @@ impl Sessions for FollowedSessions {
             self.tell_news(id, SessionChanges { first: Some(1), deleted: false }).await;
         }
         Ok(imported)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use talon_event_bus::Delivery;
+    use talon_store::{Engine, Role, StoreOptions};
+
+    use super::*;
+
+    // Promises: GW-153
+    #[tokio::test]
+    async fn a_session_that_goes_idle_is_an_event_of_its_sender() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("agent/agent.db");
+        let store = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store");
+        let bus = EventBus::default();
+        let sessions = FollowedSessions::new(store.sessions(), SessionFeed::default(), bus.clone());
+        let new = NewSession { sender: "ada".to_owned(), channel: "cli".to_owned(), ..NewSession::default() };
+        let id = sessions.create(new).await.expect("created").id;
+        let said = vec![NewMessage::text(Role::User, "hello")];
+        sessions.append(id, Expected::Any, said).await.expect("appended");
+        let mut watch = bus.subscribe(EventKind::SessionIdle).expect("room");
+        let later = Timestamp::from_millis(Timestamp::now().as_millis() + 60_000);
+        assert!(
+            sessions.idle(later.before(Duration::from_secs(120)), 10, None).await.expect("idle").is_empty()
+        );
+        assert_eq!(sessions.idle(later, 10, None).await.expect("idle"), [id]);
+        let Some(Delivery::Event(event)) = watch.try_next() else { panic!("an event") };
+        assert_eq!((event.sender.as_str(), event.session_id), ("ada", id.to_string()));
+        assert_eq!(watch.try_next(), None);
     }
 }

@@ -20,7 +20,7 @@ use talon_client::{CallError, Client, RequestFate};
 use talon_extensions::EntryKey;
 use talon_guard::Raw;
 use talon_proto::host::{
-    AckEventsRequest, ExecuteRequest, ExecuteResponse, Extension, GetPluginRequest, GetStatusRequest,
+    AckEventsRequest, Event, ExecuteRequest, ExecuteResponse, Extension, GetPluginRequest, GetStatusRequest,
     HostEvent, ListPluginsRequest, SubscribeRequest, WatchEventsRequest,
 };
 use talon_proto::plugin::PluginCapabilities;
@@ -28,6 +28,7 @@ use talon_proto::roles::proposes;
 use tokio::net::UnixStream;
 use tonic::{Code, Status};
 
+use crate::bus::HostFeed;
 use crate::driver::{CallUpdate, Host, HostCall, HostError, Progress};
 use crate::hooks::{AcceptedJobs, EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
 use crate::notify::HostEvents;
@@ -140,6 +141,7 @@ impl Host for HostClient {
             input_response,
             trace,
             call_id,
+            measured,
         } = call;
         let request = ExecuteRequest {
             plugin: plugin.clone(),
@@ -155,6 +157,7 @@ impl Host for HostClient {
             input_response: input_response.clone(),
             // What a model is not shown of them is named beside the result.
             wants_media: true,
+            measured: *measured,
             ..ExecuteRequest::default()
         };
         let mut convert = |update: talon_client::CallUpdate<'_>| match update {
@@ -254,15 +257,18 @@ impl Declarations for HostClient {
         }
         Ok(declarations)
     }
+}
 
-    async fn changes(&self) -> Result<BoxStream<'static, Result<(), Status>>, Status> {
+#[async_trait]
+impl HostFeed for HostClient {
+    async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status> {
         // Those of calls would wake the agent for each call.
         let request = WatchEventsRequest { plugin: String::new(), without_calls: true };
         let stream = self.client.ask(|mut host| {
             let request = request.clone();
             async move { host.watch_events(request).await }
         });
-        Ok(stream.await?.into_inner().map(|event| event.map(drop)).boxed())
+        Ok(stream.await?.into_inner().boxed())
     }
 }
 

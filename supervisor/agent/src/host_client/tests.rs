@@ -154,6 +154,7 @@ fn call(action: &str) -> HostCall {
         input_response: None,
         trace: None,
         call_id: String::new(),
+        measured: false,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use talon_event_bus::{EventBus, Subject};
 use talon_extensions::NotificationEntry;
 use talon_store::{Error, Notification, NotificationClaim, NotificationEnd, Outbox, Timestamp};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::backoff::{self, Next};
 use super::notifier::Notifier;
 use super::sink::{self, Attempt};
+use super::update;
 use crate::hooks::RoleHost;
 
 /// The most attempts of an entry at once, while its sink works: a slow one gets what waits in a fair time, and is not
@@ -37,6 +39,7 @@ pub(super) struct Lane {
     pub(super) host: Arc<dyn RoleHost>,
     /// By what other agents know this process.
     pub(super) holder: String,
+    pub(super) bus: EventBus,
 }
 
 impl Lane {
@@ -131,6 +134,7 @@ impl Lane {
 
     /// Makes an attempt and stores how it ended. Returns the id, and whether the sink works.
     async fn attempt(&self, entry: NotificationEntry, notification: Notification) -> (String, bool) {
+        self.bus.emit(Subject::NOBODY, update::sending(&notification));
         let attempt = sink::attempt(&*self.host, &entry, &notification).await;
         let delivered = !matches!(attempt, Attempt::Failed { .. });
         let end = ended(&entry, &notification, attempt, Timestamp::now());
@@ -145,6 +149,9 @@ impl Lane {
             match self.outbox.end(&notification.handle(), end.clone(), Timestamp::now()).await {
                 Ok(is_ours) => {
                     log(&self.name, id, attempt, is_ours, &end);
+                    if is_ours {
+                        self.bus.emit(Subject::NOBODY, update::ended(notification, &end));
+                    }
                     return;
                 }
                 Err(error) if tried == MAX_END_TRIES || !error.is_retryable() => {

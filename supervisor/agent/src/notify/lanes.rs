@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_event_bus::EventBus;
 use talon_store::{NotificationClaim, NotificationEnd, Outbox, Timestamp};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -31,11 +32,17 @@ pub(crate) struct Lanes {
     outbox: Arc<dyn Outbox>,
     host: Arc<dyn RoleHost>,
     holder: String,
+    bus: EventBus,
 }
 
 impl Lanes {
-    pub(crate) fn new(notifier: Arc<Notifier>, outbox: Arc<dyn Outbox>, host: Arc<dyn RoleHost>) -> Self {
-        Self { notifier, outbox, host, holder: Ulid::generate().to_string() }
+    pub(crate) fn new(
+        notifier: Arc<Notifier>,
+        outbox: Arc<dyn Outbox>,
+        host: Arc<dyn RoleHost>,
+        bus: EventBus,
+    ) -> Self {
+        Self { notifier, outbox, host, holder: Ulid::generate().to_string(), bus }
     }
 
     /// Delivers until `ending`, and returns when what was under way is given back.
@@ -86,6 +93,7 @@ impl Lanes {
             outbox: Arc::clone(&self.outbox),
             host: Arc::clone(&self.host),
             holder: self.holder.clone(),
+            bus: self.bus.clone(),
         }
     }
 

@@ -11,7 +11,7 @@
 //! - `event`: events within their bounds; `payload`: what a notification stores of them
 //! - `rules`: which entries an event is for, and when; `group`: which events are one. Pure.
 //! - `queue`: events that are not written yet, bounded; `writer`: rules and store
-//! - `sink`: one attempt; `backoff`: when the next one is; `lane`: the attempts of an entry, and `signal`, which
+//! - `update`: what the event bus is told; `sink`: one attempt; `backoff`: when the next one is; `lane`: the attempts of an entry, and `signal`, which
 //!   has it look
 //! - `host_events`: the supervisor's events; `sources`: those of other parts of the agent
 //! - `notifier`: what the rest of the agent sees
@@ -32,6 +32,7 @@ mod rules;
 mod signal;
 mod sink;
 mod sources;
+mod update;
 mod writer;
 
 pub(crate) use event::NewEvent;

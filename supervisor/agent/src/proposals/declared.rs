@@ -134,8 +134,9 @@ pub(crate) fn withdrawn(job: &str, action: &str) -> String {
 fn check(plugin: &str, action: &Action, job: &JobProposal) -> Result<Proposal, String> {
     if !action.roles.iter().any(|role| role == Role::ScheduledTask.as_str()) {
         return Err(format!(
-            "the action {} does not declare the role scheduled_task: let its author add it",
-            action.name
+            "the action {} does not declare the role {}: let its author add it",
+            action.name,
+            Role::ScheduledTask.as_str()
         ));
     }
     let JobProposal { name, cron, every, timezone, arguments_json } = job.clone();

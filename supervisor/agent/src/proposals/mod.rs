@@ -25,4 +25,4 @@ pub(crate) use decisions::JobDecisions;
 pub(crate) use declared::{InvalidProposal, withdrawn};
 pub(crate) use registry::{DecideError, KnownProposals, ProposalParts, ProposalRegistry};
 pub(crate) use source::{Declaration, Declarations};
-pub(crate) use watch::watch_declarations;
+pub(crate) use watch::{wake_on_changes, watch_declarations};

@@ -101,10 +101,6 @@ impl ProposalRegistry {
         self.wake.notified().await;
     }
 
-    pub(super) fn source(&self) -> &dyn Declarations {
-        &*self.parts.source
-    }
-
     /// Compares what plugins declare with what is stored, and tells of new proposals.
     ///
     /// # Errors

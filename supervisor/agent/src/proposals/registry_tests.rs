@@ -1,11 +1,8 @@
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
 use parking_lot::Mutex as SyncMutex;
 use talon_proto::plugin::{Action, JobProposal as DeclaredProposal};
 use talon_schedule::ScheduleEntry;
 use talon_store::{Engine, Store, StoreOptions};
-use tonic::Status;
 
 use super::*;
 use crate::proposals::source::Declaration;
@@ -18,10 +15,6 @@ struct Plugins(SyncMutex<Option<Vec<Declaration>>>);
 impl Declarations for Plugins {
     async fn declarations(&self) -> Result<Vec<Declaration>, RoleCallError> {
         self.0.lock().clone().ok_or_else(|| RoleCallError("it is being replaced".to_owned()))
-    }
-
-    async fn changes(&self) -> Result<BoxStream<'static, Result<(), Status>>, Status> {
-        Ok(stream::pending().boxed())
     }
 }
 

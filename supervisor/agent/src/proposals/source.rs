@@ -1,9 +1,7 @@
 //! Where declarations come from.
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
 use talon_proto::plugin::Action;
-use tonic::Status;
 
 use crate::hooks::RoleCallError;
 
@@ -24,10 +22,4 @@ pub(crate) trait Declarations: Send + Sync {
     /// # Errors
     /// [`RoleCallError`] if the supervisor cannot be asked.
     async fn declarations(&self) -> Result<Vec<Declaration>, RoleCallError>;
-
-    /// An item whenever some plugin may declare something else.
-    ///
-    /// # Errors
-    /// The supervisor's answer.
-    async fn changes(&self) -> Result<BoxStream<'static, Result<(), Status>>, Status>;
 }

@@ -3,55 +3,50 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::BoxStream;
-use tokio::time::{Instant, sleep, sleep_until};
+use talon_event_bus::{EventBus, EventKind, TooManySubscribersError};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
 
 use super::registry::ProposalRegistry;
 
-type Changes = BoxStream<'static, Result<(), Status>>;
-
+/// The events after which a plugin may declare something else.
+const CHANGES: [EventKind; 6] = [
+    EventKind::PluginReady,
+    EventKind::PluginFailed,
+    EventKind::PluginStopped,
+    EventKind::PluginChanged,
+    EventKind::PluginReplaced,
+    EventKind::GuardDeclarationChanged,
+];
 /// How long changes are gathered before a look: plugins start together.
 const GATHER: Duration = Duration::from_secs(1);
 /// When a look follows in any case: a plugin says that its declaration changed before it is read anew, and another agent on the
 /// same database decides without an event here.
 const NEXT_LOOK: Duration = Duration::from_secs(30);
-/// The wait between two streams of changes: the supervisor is being replaced, or refuses for a reason that lasts.
-const RECONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// Keeps the registry current until `ending`.
-pub(crate) async fn watch_declarations(registry: Arc<ProposalRegistry>, ending: CancellationToken) {
-    let mut reported = false;
-    loop {
-        let followed = async {
-            // Before the look, so that no change is between them.
-            let changes = registry.source().changes().await.ok();
-            follow(&registry, changes, &mut reported).await;
-            sleep(RECONNECT_WAIT).await;
-        };
-        tokio::select! {
-            () = ending.cancelled() => return,
-            () = followed => {}
-        }
-    }
+/// Has the registry look after each change that the event bus tells.
+///
+/// # Errors
+/// [`TooManySubscribersError`]: it looks every [`NEXT_LOOK`] then.
+pub(crate) fn wake_on_changes(
+    bus: &EventBus,
+    registry: &Arc<ProposalRegistry>,
+) -> Result<(), TooManySubscribersError> {
+    let registry = Arc::clone(registry);
+    // Also if some are missing. It stays for as long as the process runs.
+    bus.on(CHANGES, move |_| registry.wake()).map(drop)
 }
 
-/// Looks at once, and after each change, until the stream of changes ends. Without a stream it looks once.
-async fn follow(registry: &ProposalRegistry, changes: Option<Changes>, reported: &mut bool) {
-    look(registry, reported).await;
-    let Some(mut changes) = changes else { return };
-    let mut due = Instant::now() + NEXT_LOOK;
+/// Keeps the registry current until `ending`: looks at once, after each change, and now and then.
+pub(crate) async fn watch_declarations(registry: Arc<ProposalRegistry>, ending: CancellationToken) {
+    let mut reported = false;
+    let mut due = Instant::now();
     loop {
         tokio::select! {
-            change = changes.next() => match change {
-                Some(Ok(())) => due = due.min(Instant::now() + GATHER),
-                Some(Err(_)) | None => return,
-            },
+            () = ending.cancelled() => return,
             () = registry.woken() => due = due.min(Instant::now() + GATHER),
             () = sleep_until(due) => {
-                look(registry, reported).await;
+                look(&registry, &mut reported).await;
                 due = Instant::now() + NEXT_LOOK;
             }
         }

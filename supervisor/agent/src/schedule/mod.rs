@@ -12,7 +12,7 @@
 //!   pure
 //! - `scheduler`: looks at the clock and the store, and begins what is due
 //! - `perform`: one occurrence, with its deadline and its lease
-//! - `deliver`: answers to notification entries
+//! - `deliver`: answers to notification entries; `update`: what the event bus is told
 //! - `target`: what runs; `ask`: a question to the agent; `action`: a call of an action in the role `scheduled_task`
 //!
 //! An occurrence is a row in the store, unique by job and planned time. A run is claimed for
@@ -31,6 +31,7 @@ mod scheduler;
 mod steps;
 mod target;
 mod timestamps;
+mod update;
 
 pub(crate) use action::{ActionHosts, ActionTarget};
 pub(crate) use ask::AskTarget;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use talon_event_bus::{EventBus, Payload, Subject};
 use talon_schedule::{Decision, Timestamp as ScheduleTime, decide, wait};
 use talon_store::{
     Claim, Error, JobTiming, Occurrence, OccurrenceState, Plan, RunEnd, Schedule, ScheduledJob,
@@ -19,6 +20,7 @@ use super::plan::{is_news, plan};
 use super::steps::{Key, Situation, Step, steps};
 use super::target::JobTarget;
 use super::timestamps::{from_store, now, to_store};
+use super::update;
 use crate::jobs::{JobTable, Jobs, JobsStatus};
 
 /// The longest time between two looks while there are jobs: a clock that is set, or a supervisor on the same
@@ -44,6 +46,7 @@ pub(crate) struct Scheduler {
     runs: Mutex<BTreeMap<Key, CancellationToken>>,
     tasks: TaskTracker,
     failures: OnceLock<FailureObserver>,
+    bus: OnceLock<EventBus>,
 }
 
 /// Learns of each run that failed and is not tried again: its job, its planned time, and the reason.
@@ -56,7 +59,13 @@ impl Scheduler {
         target: Arc<dyn JobTarget>,
     ) -> Arc<Self> {
         let (holder, runs, tasks) = (Ulid::generate().to_string(), Mutex::default(), TaskTracker::new());
-        Arc::new(Self { jobs, schedule, target, holder, runs, tasks, failures: OnceLock::new() })
+        let (failures, bus) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Self { jobs, schedule, target, holder, runs, tasks, failures, bus })
+    }
+
+    /// Has the event bus be told of runs from now on.
+    pub(crate) fn emit_on(&self, bus: EventBus) {
+        let _first_stays = self.bus.set(bus);
     }
 
     /// Has an observer learn of failures from now on. The first one stays.
@@ -226,6 +235,7 @@ impl Scheduler {
             Step::Abandon(key) => {
                 if let Some(claimed) = self.claim(&key, now).await? {
                     let end = RunEnd::Failed("the job is not configured any more".to_owned());
+                    self.emit(update::ended(&claimed, &end));
                     store_end(&*self.schedule, &claimed.handle(), end, now).await;
                 }
             }
@@ -245,6 +255,7 @@ impl Scheduler {
         self.runs.lock().insert(key.clone(), replaced.clone());
         let scheduler = Arc::clone(self);
         self.tasks.spawn(async move {
+            scheduler.emit(update::started(&occurrence));
             let performance = Performance {
                 schedule: &*scheduler.schedule,
                 target: &*scheduler.target,
@@ -255,12 +266,20 @@ impl Scheduler {
             let end = performance.run(now).await;
             if let Some(end) = end {
                 scheduler.report_failure(&occurrence, &end);
+                scheduler.emit(update::ended(&occurrence, &end));
                 store_end(&*scheduler.schedule, &occurrence.handle(), end, now()).await;
             }
             scheduler.runs.lock().remove(&key);
             // Another may wait for its end.
             scheduler.jobs.wake();
         });
+    }
+
+    /// Jobs belong to nobody.
+    fn emit(&self, payload: Payload) {
+        if let Some(bus) = self.bus.get() {
+            bus.emit(Subject::NOBODY, payload);
+        }
     }
 
     fn report_failure(&self, occurrence: &Occurrence, end: &RunEnd) {

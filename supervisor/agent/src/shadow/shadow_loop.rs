@@ -10,7 +10,7 @@ use talon_proto::agent::{
     GetGhostResponse, Ghost, Observation, ObservationVerdict, ObserveRequest, ObserveResponse, ShadowEvent,
     ShadowLogEntry,
 };
-use talon_shadow_policy::{Candidate, GhostEnd, HoldReason};
+use talon_shadow_policy::{Candidate, HoldReason};
 use talon_store::{Error, KeyValues};
 use tokio::sync::{Mutex, Notify, watch};
 
@@ -269,22 +269,10 @@ impl ShadowLoop {
             let record = inner.stored.senders.get(&question.sender).cloned();
             let is_asked = |record: &SenderRecord| record.entry.as_deref() == Some(&*entry.id);
             let Some(mut record) = record.filter(is_asked) else { return Ok(()) };
-            let sequence = inner.next_sequence();
             let made = ghost.is_some() || inner.stored.ghosts.contains_key(&entry.id);
             if let Some(mut found) = ghost {
                 found.sent = Some(entry.clone());
-                if let Some(ghost) = &mut found.ghost {
-                    ghost.sequence = sequence;
-                }
-                this.store.put_ghost(&entry.id, &found).await?;
-                if let Some(ghost) = &found.ghost {
-                    this.notifier.notify(ghost_waiting(ghost));
-                    this.emit_ghost(ghost);
-                }
-                inner.stored.ghosts.insert(entry.id.clone(), found);
-                inner.sequence = sequence;
-                this.changed.send_replace(sequence);
-                this.metrics.count_shadow_ghost("made");
+                this.create(&mut inner, &entry.id, found).await?;
             }
             this.store.put_log(&entry).await?;
             this.metrics.count_shadow_question(&entry);
@@ -308,39 +296,9 @@ impl ShadowLoop {
         .await
     }
 
-    fn emit_ghost(&self, ghost: &Ghost) {
+    pub(super) fn emit_ghost(&self, ghost: &Ghost) {
         let subject = Subject { sender: &ghost.sender, session: &ghost.session_id };
         self.bus.emit(subject, Payload::ShadowGhost(ghost.clone()));
-    }
-
-    /// Stores a changed ghost with its next sequence, and what its end means for its trigger.
-    pub(super) async fn put(
-        &self,
-        inner: &mut ShadowState,
-        mut ghost: Ghost,
-        end: Option<GhostEnd>,
-    ) -> Result<Ghost, Error> {
-        let sequence = inner.next_sequence();
-        ghost.sequence = sequence;
-        let Some(before) = inner.stored.ghosts.get(&ghost.id) else { return Ok(ghost) };
-        let next = GetGhostResponse { ghost: Some(ghost.clone()), ..before.clone() };
-        self.store.put_ghost(&ghost.id, &next).await?;
-        inner.stored.ghosts.insert(ghost.id.clone(), next);
-        inner.sequence = sequence;
-        self.changed.send_replace(sequence);
-        self.emit_ghost(&ghost);
-        self.wake.notify_one();
-        // One that was snoozed and waits again is none that was made.
-        if ghost.state != WAITING {
-            self.metrics.count_shadow_ghost(&ghost.state);
-        }
-        if let Some((end, record)) = end.zip(inner.stored.senders.get(&ghost.sender)) {
-            let mut record = record.clone();
-            record.policy.ended(&ghost.rule, end);
-            self.store.put_sender(&record).await?;
-            inner.stored.senders.insert(ghost.sender.clone(), record);
-        }
-        Ok(ghost)
     }
 }
 

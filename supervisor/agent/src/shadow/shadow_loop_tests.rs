@@ -1,3 +1,4 @@
+use talon_proto::agent::DecideGhostRequest;
 use talon_store::{Engine, Store, StoreOptions};
 
 use super::*;
@@ -81,5 +82,71 @@ async fn what_an_answer_cost_counts_although_it_was_not_noted_of_its_sender() {
         let record = &inner.stored.senders[sender];
         assert_eq!((record.policy.spent(now()).pico_usd, record.entry.as_deref()), (7, None));
         assert_eq!(inner.stored.log[&entry.id], entry);
+    }
+}
+
+/// Two agents with one database: both were started while a question was being asked.
+// Promises: SHADOW-48
+#[tokio::test]
+async fn agents_with_one_database_make_a_ghost_once_and_decide_about_it_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (store, first) = opened(&directory).await;
+    let (keys, notifier) = (ShadowKeys::default(), Notifier::new(store.outbox()));
+    let second = ShadowLoop::open(store.key_values(), notifier, &keys, Arc::default()).await.expect("a loop");
+    let found = |id: &str| GetGhostResponse {
+        ghost: Some(Ghost {
+            id: id.to_owned(),
+            sender: "ada".to_owned(),
+            state: WAITING.to_owned(),
+            proposal: "Mend it.".to_owned(),
+            expires_unix_ms: u64::MAX,
+            ..Ghost::default()
+        }),
+        ..GetGhostResponse::default()
+    };
+    let decision = |id: &str, word: &str| DecideGhostRequest {
+        id: id.to_owned(),
+        decision: word.to_owned(),
+        ..DecideGhostRequest::default()
+    };
+    let settle = async |shadow: &Arc<ShadowLoop>| {
+        let observation = Observation { id: "o1".to_owned(), ..Observation::default() };
+        let question = PendingQuestion {
+            sender: "ada".to_owned(),
+            entry: "A1".to_owned(),
+            observation,
+            spent_pico_usd: 0,
+        };
+        let entry =
+            ShadowLogEntry { id: "A1".to_owned(), outcome: "ghost".to_owned(), ..ShadowLogEntry::default() };
+        shadow.settle(question, entry, Some(found("A1"))).await.expect("it is stored");
+    };
+    for shadow in [&first, &second] {
+        let mut record = SenderRecord::new("ada");
+        (record.policy.asking, record.entry) = (Some("o1".to_owned()), Some("A1".to_owned()));
+        shadow.inner.lock().await.stored.senders.insert("ada".to_owned(), record);
+    }
+    settle(&first).await;
+    let dismissed = first.decide(None, "ada", decision("A1", "dismiss")).await.expect("it waits");
+    assert_eq!(dismissed.state, DISMISSED);
+    // The other one asked as well, and knows nothing of this.
+    settle(&second).await;
+    let (ghosts, _) = second.list(None, "", "", 10).await;
+    assert_eq!((ghosts.len(), ghosts[0].state.as_str()), (1, DISMISSED), "{ghosts:?}");
+
+    // Of a ghost that both know one decides, and the other one comes too late.
+    for (id, first_word, second_word) in [("B2", "approve", "dismiss"), ("C3", "dismiss", "approve")] {
+        let known = found(id);
+        first.store.create_ghost(id, &known).await.expect("it is stored");
+        for shadow in [&first, &second] {
+            shadow.inner.lock().await.stored.ghosts.insert(id.to_owned(), known.clone());
+        }
+        let decided = first.decide(None, "ada", decision(id, first_word)).await.expect("it waits");
+        let late = second.decide(None, "ada", decision(id, second_word)).await.expect_err("it is decided");
+        assert!(matches!(&late, ShadowError::Decided { state } if *state == decided.state), "{late}");
+        assert_eq!(second.open_goals().await.len(), 0, "no turn begins here");
+        let stored = first.store.load().await.expect("it is readable");
+        assert_eq!(stored.goals.contains_key(id), first_word == "approve", "{id}");
+        assert_eq!(stored.ghosts[id].ghost.as_ref().map(|ghost| ghost.state.clone()), Some(decided.state));
     }
 }

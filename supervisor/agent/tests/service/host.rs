@@ -18,7 +18,7 @@ use talon_proto::host::{
     DiagnoseResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, Extension, GetCallRequest,
     GetCallResponse, GetConfigRequest, GetConfigResponse, GetPluginRequest, GetPluginResponse,
     GetRawAnswerRequest, GetRawAnswerResponse, GetSeriesRequest, GetSeriesResponse, GetStatusRequest,
-    GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent, LiftQuarantineRequest,
+    GetStatusResponse, GuardLayer, HandOverRequest, HandOverResponse, HostEvent, LiftQuarantineRequest,
     LiftQuarantineResponse, ListCallsRequest, ListCallsResponse, ListConfigChangesRequest,
     ListConfigChangesResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
     ListRawAnswersResponse, ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest,
@@ -32,7 +32,7 @@ use talon_proto::host::{
 };
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use tokio::net::UnixStream;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, broadcast};
 use tonic::{Request, Response, Status};
 
 use crate::sink::Sink;
@@ -47,6 +47,8 @@ pub(crate) struct Plugins {
     pub(crate) answers: Semaphore,
     /// The action that never answers.
     pub(crate) held: Mutex<&'static str>,
+    /// What happens with plugins and the configuration.
+    pub(crate) news: broadcast::Sender<Event>,
     /// Plays `sink.send`, and has events.
     sink: Mutex<Option<Arc<Sink>>>,
 }
@@ -60,6 +62,7 @@ impl Plugins {
             called: Notify::new(),
             answers: Semaphore::new(0),
             held: Mutex::default(),
+            news: broadcast::Sender::new(64),
             sink: Mutex::default(),
         })
     }
@@ -122,6 +125,12 @@ impl Plugins {
             outcome: Outcome::Ok.into(),
             block: guarded.block().as_str().to_owned(),
             content: text,
+            layers: vec![GuardLayer {
+                layer: "instance".to_owned(),
+                verdict: "pass".to_owned(),
+                duration_ns: request.measured.then_some(5),
+                reason: String::new(),
+            }],
             ..ExecuteResponse::default()
         }
     }
@@ -250,7 +259,11 @@ impl Host for PluginHost {
         &self,
         _: Request<WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        Err(Status::unimplemented("an agent asks for no such thing"))
+        let news = stream::unfold(self.0.news.subscribe(), |mut news| async move {
+            let event = news.recv().await.ok()?;
+            Some((Ok(event), news))
+        });
+        Ok(Response::new(news.boxed()))
     }
 
     type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;

@@ -165,6 +165,12 @@ impl Events {
         self.without_calls.subscribe()
     }
 
+    /// Whether anybody gets the events of single calls, too.
+    #[must_use]
+    pub fn has_subscribers(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
     /// How many events were emitted, including those without a subscriber.
     #[must_use]
     pub fn emitted(&self) -> u64 {

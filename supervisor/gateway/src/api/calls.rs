@@ -106,7 +106,7 @@ struct CallDetails {
 /// A layer of the guard.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Layer {
+pub(super) struct Layer {
     /// trace, taint, wrap, truncate, sanitize, rescue, validate, resolve, quarantine, deadline, breaker, admission or instance
     layer: String,
     /// pass, changed, deny, fault or skipped
@@ -117,6 +117,18 @@ struct Layer {
     /// Why, if it did not pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+}
+
+impl From<host::GuardLayer> for Layer {
+    fn from(layer: host::GuardLayer) -> Self {
+        Self {
+            layer: layer.layer,
+            verdict: layer.verdict,
+            // Microseconds of layers have decimals: most take less than one.
+            us: layer.duration_ns.map(|time| f64::from(u32::try_from(time).unwrap_or(u32::MAX)) / 1000.0),
+            reason: Some(layer.reason).filter(|reason| !reason.is_empty()),
+        }
+    }
 }
 
 /// A place in a text, in UTF-16 units as JavaScript counts them; from `start` to before `end`.
@@ -151,17 +163,10 @@ async fn get(
 ) -> Result<Json<CallDetails>, Problem> {
     caller.require(Scope::Admin)?;
     let answer = app.backends.host(&caller).get_call(GetCallRequest { id }).await?.into_inner();
-    let layer = |layer: host::GuardLayer| Layer {
-        layer: layer.layer,
-        verdict: layer.verdict,
-        // Microseconds of layers have decimals: most take less than one.
-        us: layer.duration_ns.map(|time| f64::from(u32::try_from(time).unwrap_or(u32::MAX)) / 1000.0),
-        reason: Some(layer.reason).filter(|reason| !reason.is_empty()),
-    };
     Ok(Json(CallDetails {
         spans: utf16_spans(&answer.content, &answer.spans),
         call: answer.call.unwrap_or_default().into(),
-        layers: answer.layers.into_iter().map(layer).collect(),
+        layers: answer.layers.into_iter().map(Layer::from).collect(),
         kept: answer.kept,
         args: serde_json::from_str(&answer.arguments_json).ok(),
         answer: answer.kept.then_some(answer.content),

@@ -11,9 +11,11 @@
 //! | `models`, `tools`, `costs` | what the agent has, and what it cost |
 //! | `schedule`, `notifications` | jobs, and what people are told |
 //! | `plugin_call` | a call of an action as oneself |
-//! | `plugins` | plugins: list, actions, logs, start, stop, restart, reload |
+//! | `plugin_details` | one plugin with its actions, what it may do, and its roles |
+//! | `plugins` | plugins: list, logs, start, stop, restart, reload |
 //! | `extensions` | actions that play a role |
 //! | `calls`, `series` | the latest calls, and numbers over time |
+//! | `bus` | what the event bus carries |
 //! | `config` | the configuration, and changes of it |
 //! | `audit`, `doctor` | who did what, and what is wrong |
 //! | `metrics` | the gateway's own numbers |
@@ -25,6 +27,7 @@
 
 pub(crate) mod approvals;
 mod audit;
+mod bus;
 mod calls;
 mod config;
 mod costs;
@@ -39,6 +42,7 @@ mod models;
 mod notifications;
 mod page;
 mod plugin_call;
+mod plugin_details;
 mod plugins;
 mod schedule;
 mod series;
@@ -47,29 +51,39 @@ pub(crate) mod sessions;
 mod tools;
 
 use axum::Router;
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::openai;
 use crate::sse;
 
 /// Routes for everybody: they say that the process lives, and no more.
 pub fn open_routes() -> Router<App> {
-    health::open_routes().merge(session::open_routes())
+    let (health, _) = health::open_routes().split_for_parts();
+    health.merge(session::open_routes())
 }
 
 /// Routes for callers.
 pub fn routes() -> Router<App> {
-    let (described, openapi) = described().split_for_parts();
-    health::routes()
-        .merge(session::routes())
-        .merge(described)
-        .merge(document::routes(openapi))
-        .merge(metrics::routes())
+    let (described, _) = described().split_for_parts();
+    described.merge(document::routes(description()))
 }
 
-/// The routes that stand in the description.
+/// The description of all routes.
+fn description() -> OpenApi {
+    let mut all = described().into_openapi();
+    all.merge(health::open_routes().into_openapi());
+    all
+}
+
+/// The routes for callers that stand in the description.
 fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(health::routes())
+        .merge(session::routes())
+        .merge(metrics::routes())
+        .merge(openai::routes())
         .merge(sessions::routes())
         .merge(sse::routes())
         .merge(approvals::routes())
@@ -81,10 +95,12 @@ fn described() -> OpenApiRouter<App> {
         .merge(schedule::routes())
         .merge(notifications::routes())
         .merge(plugins::routes())
+        .merge(plugin_details::routes())
         .merge(plugin_call::routes())
         .merge(extensions::routes())
         .merge(calls::routes())
         .merge(series::routes())
+        .merge(bus::routes())
         .merge(config::routes())
         .merge(audit::routes())
         .merge(doctor::routes())

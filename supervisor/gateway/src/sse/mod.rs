@@ -9,6 +9,7 @@ mod session_stream;
 mod stream;
 
 use std::convert::Infallible;
+use std::future::ready;
 
 use axum::response::sse::{Event, Sse};
 use futures_util::{Stream, StreamExt as _};
@@ -50,6 +51,19 @@ where
     S: Stream<Item = String> + Send + 'static,
 {
     serve(app, caller, texts.map(move |text| Ok(Event::default().event(kind).data(text))))
+}
+
+/// Texts with the names of their kinds, as they come; what is no text is left out.
+pub(crate) fn named<S>(
+    app: &App,
+    caller: &Caller,
+    texts: S,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<S>>
+where
+    S: Stream<Item = Option<(&'static str, String)>> + Send + 'static,
+{
+    let texts = texts.filter_map(ready);
+    serve(app, caller, texts.map(|(kind, text)| Ok(Event::default().event(kind).data(text))))
 }
 
 /// The stream to the agent broke: the client is told so before its own ends.

@@ -384,4 +384,13 @@ impl Agent for Service {
     ) -> Result<Response<Self::FollowGhostsStream>, Status> {
         unimplemented()
     }
+
+    type WatchBusStream = tokio_stream::Pending<Result<WatchBusResponse, Status>>;
+
+    async fn watch_bus(
+        &self,
+        _: Request<WatchBusRequest>,
+    ) -> Result<Response<Self::WatchBusStream>, Status> {
+        unimplemented()
+    }
 }

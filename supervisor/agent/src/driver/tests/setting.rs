@@ -133,15 +133,9 @@ impl TurnObserver for CountingObserver {
         self.transitions.lock().push(format!("{} {}", record.event, record.to));
     }
 
-    fn on_tool_call(
-        &self,
-        _: &Caller,
-        plugin: &str,
-        action: &str,
-        ran: crate::tool_result::CallOutcome,
-        _: Duration,
-    ) {
-        self.tools.lock().push(format!("{plugin}.{action} {ran:?}"));
+    fn on_tool_call(&self, _: &Caller, call: &crate::driver::FinishedCall<'_>) {
+        let crate::driver::FinishedCall { plugin, action, outcome, .. } = call;
+        self.tools.lock().push(format!("{plugin}.{action} {outcome:?}"));
     }
 
     fn on_turn_end(&self, _: &Caller, _: &TurnEnd) {

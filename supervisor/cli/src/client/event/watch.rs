@@ -9,6 +9,7 @@ use talon_proto::host::{Event, WatchEventsRequest};
 use talon_sanitize::sanitized;
 use tonic::{Code, Status};
 
+use crate::client::agent::BusWatch;
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
@@ -22,21 +23,35 @@ use crate::{json, show::timestamp};
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
+/// The field of a finished call that says what each layer of the guard did.
+const LAYERS: &str = "layers";
+
 /// Print events as they happen: state changes, exits, finished calls, failed health checks, what plugins tell.
 ///
 /// `talon events` is the same. Runs until it is interrupted or the supervisor exits. With --follow it waits for the next supervisor and
 /// continues there; an event of the kind `reconnected` marks the place where events may be missing. A reader
 /// that is too slow learns how many events it missed. Each supervisor numbers its events from 1.
+///
+/// With --type it prints those of the agent's event bus instead: messages, tools, sessions, approvals, jobs, notifications, and what
+/// the supervisor says of plugins and its guard. docs/events.md lists the kinds.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon event watch
   talon event watch --plugin hello --count 1
   talon event watch --follow --output json >>events.jsonl
+  talon events --type 'tool.*' --type agent.thinking
+  talon events --type 'message.*' --mine
   talon event watch --output json | jq -r 'select(.kind == \"plugin_exited\") | .message'")]
 pub(crate) struct WatchArgs {
     /// Only events of this plugin.
-    #[arg(long, value_name = "PLUGIN")]
+    #[arg(long, value_name = "PLUGIN", conflicts_with = "types")]
     plugin: Option<String>,
+    /// Only events of the event bus of this kind, such as tool.complete, tool.* or * for all; may be given several times.
+    #[arg(long = "type", value_name = "KIND")]
+    types: Vec<String>,
+    /// With --type: only what belongs to you, for which no role is needed.
+    #[arg(long, requires = "types")]
+    mine: bool,
     /// Continue when the supervisor is restarted.
     #[arg(short, long)]
     follow: bool,
@@ -47,6 +62,10 @@ pub(crate) struct WatchArgs {
 
 impl WatchArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        if !self.types.is_empty() {
+            let Self { types: kinds, mine, follow, count, .. } = self;
+            return BusWatch { kinds, mine, follow, count }.run(socket, out).await;
+        }
         let mut client = Client::connect(socket).await?;
         let plugin = self.plugin.unwrap_or_default();
         let mut left = self.count.unwrap_or(u64::MAX);
@@ -133,9 +152,10 @@ fn print(event: &Event, out: &mut Output) {
         (plugin, 0) => sanitized_line(plugin),
         (plugin, instance) => sanitized!("{}/{}", sanitized_line(plugin), instance),
     };
-    // Do not repeat what the sentence already says.
-    let news =
-        event.fields.iter().filter(|(_, value)| !value.is_empty() && !event.message.contains(value.as_str()));
+    // Do not repeat what the sentence already says. Thirteen layers are for programs: JSON has them.
+    let news = event.fields.iter().filter(|(key, value)| {
+        !value.is_empty() && !event.message.contains(value.as_str()) && *key != LAYERS
+    });
     let fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();
     let text = format!("{} {}", event.message, fields.join(" "));
     out.line(

@@ -1,0 +1,173 @@
+//! Passes on what the supervisor says of plugins, of the guard and of its configuration.
+//!
+//! Events of single calls are not asked for: those of turns are emitted here, and the others are the supervisor's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use talon_event_bus::{EventBus, Payload, Subject};
+use talon_proto::agent::{ConfigChanged, GuardUpdate, PluginUpdate};
+use talon_proto::host::Event;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+/// The wait between two streams: the supervisor is being replaced, or refuses for a reason that lasts.
+const RECONNECT_WAIT: Duration = Duration::from_secs(5);
+/// The field that says how many events are missing in the stream.
+const MISSED: &str = "missed";
+
+/// Where the supervisor's events come from.
+#[async_trait]
+pub(crate) trait HostFeed: Send + Sync {
+    /// Its events from now on, without those of single calls.
+    ///
+    /// # Errors
+    /// The supervisor's answer.
+    async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status>;
+}
+
+/// Passes events on until `ending`. Calls `connected` with each new stream: what happened before is not told.
+pub(crate) async fn relay_host(
+    bus: EventBus,
+    feed: Arc<dyn HostFeed>,
+    connected: impl Fn() + Send + Sync,
+    ending: CancellationToken,
+) {
+    loop {
+        let followed = async {
+            if let Ok(mut events) = feed.events().await {
+                connected();
+                while let Some(Ok(event)) = events.next().await {
+                    if let Some(missed) = event.fields.get(MISSED) {
+                        tracing::warn!(
+                            missed,
+                            "the supervisor's events came faster than the event bus took them"
+                        );
+                    }
+                    if let Some(payload) = payload(event) {
+                        bus.emit(Subject::NOBODY, payload);
+                    }
+                }
+            }
+            sleep(RECONNECT_WAIT).await;
+        };
+        tokio::select! {
+            () = ending.cancelled() => return,
+            () = followed => {}
+        }
+    }
+}
+
+/// An event of the supervisor as one of the bus; `None` for what it does not carry.
+fn payload(event: Event) -> Option<Payload> {
+    let field = |name: &str| event.fields.get(name).cloned().unwrap_or_default();
+    Some(match event.kind.as_str() {
+        "state_changed" => match field("to").as_str() {
+            "ready" => Payload::PluginReady(plugin(event)),
+            "failed" => Payload::PluginFailed(plugin(event)),
+            "backoff" => Payload::PluginRestarting(plugin(event)),
+            "stopped" => Payload::PluginStopped(plugin(event)),
+            _ => return None,
+        },
+        "refused" => Payload::PluginFailed(plugin(event)),
+        "plugin_exited" => Payload::PluginExited(plugin(event)),
+        "capabilities_changed" | "lists_changed" | "script_loaded" | "script_refused" | "script_removed" => {
+            Payload::PluginChanged(plugin(event))
+        }
+        "plugin_replaced" | "replacement_failed" => Payload::PluginReplaced(plugin(event)),
+        "source_event" => Payload::PluginEvent(plugin(event)),
+        "quarantined" => Payload::GuardQuarantined(guard("quarantine", field("reason"), event)),
+        "tools_changed" => Payload::GuardDeclarationChanged(guard("resolve", field("what"), event)),
+        "config_reloaded" => {
+            let keys = |name| {
+                let text = field(name);
+                text.split(", ").filter(|key| !key.is_empty()).map(str::to_owned).collect()
+            };
+            Payload::ConfigChanged(ConfigChanged {
+                keys: keys("changed"),
+                needs_restart: keys("needs_restart"),
+            })
+        }
+        _ => return None,
+    })
+}
+
+fn plugin(event: Event) -> PluginUpdate {
+    let Event { plugin, instance, message, fields, .. } = event;
+    PluginUpdate { plugin, instance, message, fields }
+}
+
+fn guard(layer: &str, reason: String, event: Event) -> GuardUpdate {
+    let action = event.fields.get("action").cloned().unwrap_or_default();
+    let reason = if reason.is_empty() { event.message } else { reason };
+    GuardUpdate { plugin: event.plugin, action, layer: layer.to_owned(), reason, ..GuardUpdate::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use talon_event_bus::{Delivery, EventKind, KindSet};
+
+    use super::*;
+
+    struct Feed;
+
+    #[async_trait]
+    impl HostFeed for Feed {
+        async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status> {
+            let event = |kind: &str, fields: &[(&str, &str)]| Event {
+                kind: kind.to_owned(),
+                plugin: "mail".to_owned(),
+                message: "a sentence".to_owned(),
+                fields: fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+                ..Event::default()
+            };
+            let told = [
+                event("state_changed", &[("from", "starting"), ("to", "ready")]),
+                event("state_changed", &[("from", "ready"), ("to", "draining")]),
+                event("state_changed", &[("from", "backoff"), ("to", "failed")]),
+                event("health_failed", &[]),
+                event("quarantined", &[("reason", "marks")]),
+                event("tools_changed", &[("action", "send"), ("what", "description")]),
+                event("config_reloaded", &[("changed", "log.level, agent.name"), ("needs_restart", "")]),
+            ];
+            Ok(stream::iter(told.map(Ok)).chain(stream::pending()).boxed())
+        }
+    }
+
+    // Promises: GW-153
+    #[tokio::test]
+    async fn what_the_supervisor_says_of_plugins_guard_and_configuration_is_passed_on() {
+        let (bus, ending) = (EventBus::default(), CancellationToken::new());
+        let mut watch = bus.subscribe(KindSet::all()).expect("room");
+        let relay = tokio::spawn(relay_host(bus.clone(), Arc::new(Feed), || {}, ending.clone()));
+        let mut told = Vec::new();
+        while told.len() < 5 {
+            let Some(Delivery::Event(event)) = watch.next().await else { panic!("an event") };
+            assert!(event.sender.is_empty(), "it is nobody's");
+            told.push(event.payload.clone().expect("each event has one"));
+        }
+        let kinds: Vec<EventKind> = told.iter().map(EventKind::of).collect();
+        assert_eq!(
+            kinds,
+            [
+                EventKind::PluginReady,
+                EventKind::PluginFailed,
+                EventKind::GuardQuarantined,
+                EventKind::GuardDeclarationChanged,
+                EventKind::ConfigChanged,
+            ]
+        );
+        let Payload::GuardQuarantined(guard) = &told[2] else { panic!("{told:?}") };
+        assert_eq!((guard.plugin.as_str(), guard.reason.as_str()), ("mail", "marks"));
+        let Payload::ConfigChanged(config) = &told[4] else { panic!("{told:?}") };
+        assert_eq!(config.keys, ["log.level", "agent.name"]);
+        assert!(config.needs_restart.is_empty());
+        ending.cancel();
+        relay.await.expect("it ends with the agent");
+    }
+}
