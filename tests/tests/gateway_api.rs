@@ -1,12 +1,14 @@
 //! The gateway's API over a real agent: sessions and turns over HTTP, WebSocket and OpenAI's dialect.
 
 use serde_json::{Value, json};
-use talon_tests::provider::ScriptedReply;
+use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::repository;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
-use talon_tests::gateway_client::{WAIT, of_type, says, start, text_of};
+use talon_tests::gateway_client::{WAIT, of_type, says, start, start_all, text_of};
 
 /// The founding documents' message, verbatim.
 const FOUNDING: &str = include_str!("../../supervisor/gateway/src/events/fixtures/inbound.json");
@@ -34,11 +36,65 @@ async fn the_founding_message_is_answered_over_websocket_in_one_session() {
     setting.supervisor.stop().await;
 }
 
-// Promises: GW-111
+// Promises: GW-235
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_over_websocket_has_one_session_and_the_model_sees_who_speaks() {
+    let provider = Provider::start([says("For Ada."), says("For Bob."), says("For Ada alone.")]).await;
+    let setting = start_all(provider, "", "routing: { names: [talon] }").await;
+    let token = setting.token(&["--scope", "channel", "--channel", "telegram"]).await;
+    let mut socket = setting.socket(&token).await;
+    let said = |sender: &str, name: &str, text: &str| {
+        json!({"channel": "telegram", "senderId": sender, "senderName": name, "text": text, "media": null,
+            "isGroup": true, "groupId": "g7"})
+    };
+    // What is between people gets no turn, and no model hears of it.
+    socket.say("m1", "channel.message", said("42", "Ada", "between us")).await;
+    let refused = socket.one("error").await["payload"].clone();
+    assert_eq!(
+        (&refused["replyTo"], &refused["reason"]),
+        (&json!("m1"), &json!("unprocessable")),
+        "{refused}"
+    );
+    // By a name of `gateway.routing.names`, and by the channel's own mark.
+    socket.say("m2", "channel.message", said("42", "Ada", "@Talon, what is new?")).await;
+    let first = socket.until("agent.response.end").await;
+    assert_eq!(text_of(&first), "For Ada.", "{first:#?}");
+    let created = of_type(&first, "session.created").next().expect("the session begins");
+    assert_eq!(created["payload"]["senderId"], "gw:telegram/group:g7");
+    let mut marked = said("43", "Bob", "and for me?");
+    marked["mentioned"] = json!(true);
+    socket.say("m3", "channel.message", marked).await;
+    let second = socket.until("agent.response.end").await;
+    assert_eq!(text_of(&second), "For Bob.", "{second:#?}");
+    let session = |events: &[Value]| events.last().expect("an end")["payload"]["sessionId"].clone();
+    assert_eq!(session(&first), session(&second));
+    // A direct message of a member is in a session of its own.
+    let direct = json!({"channel": "telegram", "senderId": "42", "senderName": "Ada", "text": "and alone?"});
+    socket.say("m4", "channel.message", direct).await;
+    let third = socket.until("agent.response.end").await;
+    assert_ne!(session(&first), session(&third));
+    let bodies = setting.provider.bodies();
+    assert!(bodies.iter().all(|body| !body.contains("between us")), "{bodies:#?}");
+    assert!(bodies[0].contains("[From Ada]") && !bodies[0].contains("[From Bob]"), "{}", bodies[0]);
+    assert!(bodies[1].contains("[From Ada]") && bodies[1].contains("[From Bob]"), "{}", bodies[1]);
+    assert!(!bodies[2].contains("[From "), "nobody has to be told apart: {}", bodies[2]);
+    // A token that speaks for nobody else speaks in no group.
+    let own = setting.token(&["--scope", "chat"]).await;
+    let mut stranger = setting.socket(&own).await;
+    let mut claimed = said("42", "Ada", "@talon hi");
+    claimed.as_object_mut().expect("an object").remove("channel");
+    stranger.say("m5", "channel.message", claimed).await;
+    assert_eq!(stranger.one("error").await["payload"]["reason"], "forbidden");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-111, GW-256
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_waits_for_the_answer_of_a_person_and_nobody_else() {
     let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
-    let script = vec![call(), says("It said hello."), call(), says("I may not.")];
+    let question = json!({"question": "Which one?", "choices": ["red", "blue"]});
+    let asks = ScriptedReply::ToolCalls(vec![("talon__ask_user".to_owned(), question)]);
+    let script = vec![call(), says("It said hello."), call(), says("I may not."), asks, says("Blue it is.")];
     let setting = start(script, "  confirm: { rules: [{ tool: liar.echo, ask: always }] }").await;
     let token = setting.token(&["--scope", "chat,approve"]).await;
     let mut socket = setting.socket(&token).await;
@@ -84,10 +140,26 @@ async fn a_call_waits_for_the_answer_of_a_person_and_nobody_else() {
     let rest = socket.until("agent.response.end").await;
     let result = of_type(&rest, "tool.result").next().expect("a result");
     assert!(result["payload"]["output"].as_str().unwrap().contains("denied by user"), "{result}");
+
+    // A question of the model's is answered where it is asked.
+    socket.say("m3", "channel.message", json!({"text": "Paint it"})).await;
+    let asked = socket.one("clarification.request").await["payload"].clone();
+    assert_eq!(
+        (&asked["question"], &asked["options"]),
+        (&json!("Which one?"), &json!(["red", "blue"])),
+        "{asked}"
+    );
+    socket.say("c1", "clarification.answer", json!({"id": asked["id"], "answer": "blue"})).await;
+    let rest = socket.until("agent.response.end").await;
+    assert_eq!(text_of(&rest), "Blue it is.", "{rest:#?}");
+    let decided = of_type(&rest, "clarification.decided").next().expect("it waits no more");
+    assert_eq!(decided["payload"]["state"], "answered", "{decided}");
+    let asked = setting.provider.questions().last().expect("a question").to_string();
+    assert!(asked.contains("blue"), "{asked}");
     setting.supervisor.stop().await;
 }
 
-// Promises: GW-112
+// Promises: GW-112, GW-255
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_message_gets_an_error_and_the_connection_stays() {
     let setting = start(vec![says("Hi.")], "").await;
@@ -108,11 +180,22 @@ async fn what_is_no_message_gets_an_error_and_the_connection_stays() {
     socket.send_raw(Message::binary(vec![1, 2, 3])).await;
     assert_eq!(socket.one("error").await["payload"]["reason"], "bad_request");
     socket.say("m", "channel.message", json!({"text": "Hello"})).await;
-    assert_eq!(text_of(&socket.until("agent.response.end").await), "Hi.");
+    let events = socket.until("agent.response.end").await;
+    assert_eq!(text_of(&events), "Hi.");
+    let session = events.last().expect("events")["payload"]["sessionId"].clone();
+    let update = |change: Value| json!({"sessionId": session, "change": change});
+    socket.say("u1", "session.update", update(json!({"thinkingLevel": "endless"}))).await;
+    assert_eq!(socket.one("error").await["payload"]["replyTo"], "u1");
+    let change = json!({"model": "local/test", "thinkingLevel": "low", "verboseLevel": true});
+    socket.say("u2", "session.update", update(change.clone())).await;
+    assert_eq!(socket.one("session.updated").await["payload"]["sessionId"], session);
+    let path = format!("/api/sessions/{}", session.as_str().expect("an id"));
+    let (_, read) = setting.json(&token, "GET", &path, &Value::Null).await;
+    assert_eq!((&read["config"], &read["messages"][0]["channel"]), (&change, &json!("api")), "{read}");
     setting.supervisor.stop().await;
 }
 
-// Promises: GW-113
+// Promises: GW-113, GW-255
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_over_http_is_awaited_streamed_or_goes_on_by_itself() {
     let setting = start(vec![says("One."), says("Two."), says("Three.")], "").await;
@@ -158,9 +241,19 @@ async fn a_message_over_http_is_awaited_streamed_or_goes_on_by_itself() {
 
     // As founded: settings change, and the session goes.
     let path = format!("/api/sessions/{session}");
-    let (status, changed) =
-        setting.json(&token, "PATCH", &path, &json!({"thinkingLevel": "low", "labels": {"a": "b"}})).await;
-    assert_eq!((status, &changed["config"]["thinkingLevel"]), (200, &json!("low")), "{changed}");
+    let (status, changed) = setting
+        .json(
+            &token,
+            "PATCH",
+            &path,
+            &json!({"thinkingLevel": "low", "verboseLevel": true, "labels": {"a": "b"}}),
+        )
+        .await;
+    assert_eq!(
+        (status, &changed["config"]),
+        (200, &json!({"thinkingLevel": "low", "verboseLevel": true})),
+        "{changed}"
+    );
     assert_eq!(changed["labels"]["a"], "b", "{changed}");
     assert_eq!(setting.send(&token, "DELETE", &path, "", &Value::Null).await.status, 204);
     assert_eq!(setting.json(&token, "GET", &path, &Value::Null).await.0, 404);
@@ -201,7 +294,7 @@ async fn somebody_elses_session_is_as_one_that_is_not_there() {
     setting.supervisor.stop().await;
 }
 
-// Promises: GW-115
+// Promises: GW-115, GW-257
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_behind_it_is_shown_to_whom_may_see_it() {
     let setting = start(vec![], "").await;
@@ -211,10 +304,9 @@ async fn what_stands_behind_it_is_shown_to_whom_may_see_it() {
     assert_eq!((status, &document["openapi"]), (200, &json!("3.1.0")), "{document}");
     let mut gets = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
-        // Streams of events have no end (gateway_events.rs).
-        let get = &operations["get"];
-        let streams = get["responses"]["200"]["content"].get("text/event-stream").is_some();
-        if get.is_null() || streams || path.contains('{') {
+        // Streams of events have no end (gateway_events.rs), and numbers are no JSON.
+        let is_json = operations["get"]["responses"]["200"]["content"].get("application/json").is_some();
+        if !is_json || path.contains('{') {
             continue;
         }
         let (status, answer) = setting.json(&operate, "GET", path, &Value::Null).await;
@@ -232,8 +324,34 @@ async fn what_stands_behind_it_is_shown_to_whom_may_see_it() {
     }
     let (_, tools) = setting.json(&chat, "GET", "/api/tools", &Value::Null).await;
     assert!(tools["items"].to_string().contains("liar"), "{tools}");
-    let (_, stopped) = setting.json(&operate, "POST", "/api/plugins/liar/stop", &Value::Null).await;
-    assert_eq!(stopped["desired"], "down", "{stopped}");
+    // A log goes on while somebody reads it.
+    let mut live = TcpStream::connect(setting.address).await.expect("it listens");
+    let request = format!(
+        "GET /api/plugins/liar/logs?tail=1 HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {operate}\r\nAccept: text/event-stream\r\n\r\n",
+        setting.address
+    );
+    live.write_all(request.as_bytes()).await.expect("it is open");
+    let mut lines = BufReader::new(live).lines();
+    for said in ["once", "again"] {
+        let call = json!({"args": {"text": said}});
+        setting.json(&operate, "POST", "/api/plugins/liar/actions/log", &call).await;
+        let told = timeout(WAIT, async {
+            loop {
+                let line = lines.next_line().await.expect("it is open").expect("it is open");
+                if line.starts_with("data: ") && line.contains(said) {
+                    return;
+                }
+            }
+        });
+        told.await.unwrap_or_else(|_| panic!("{said} is not told\n{}", setting.supervisor.log()));
+    }
+    for (operation, desired) in
+        [("stop", "down"), ("start", "up"), ("restart", "up"), ("reload", "up"), ("stop", "down")]
+    {
+        let path = format!("/api/plugins/liar/{operation}");
+        let (status, plugin) = setting.json(&operate, "POST", &path, &Value::Null).await;
+        assert_eq!((status, &plugin["desired"]), (200, &json!(desired)), "{operation}: {plugin}");
+    }
     let metrics = setting.send(&operate, "GET", "/metrics", "", &Value::Null).await;
     assert!(metrics.body.contains("talon_gateway_websockets 0"), "{metrics:?}");
     setting.supervisor.stop().await;
@@ -260,9 +378,9 @@ async fn a_chat_completion_is_one_turn_and_leaves_no_session() {
     let names: Vec<_> = models["data"].as_array().unwrap().iter().map(|model| model["id"].clone()).collect();
     assert!(names.contains(&json!("talon")) && names.contains(&json!("local/test")), "{names:?}");
     let mut refused = ask.clone();
-    refused["seed"] = json!(7);
+    refused["n"] = json!(2);
     let (status, error) = setting.json(&token, "POST", "/v1/chat/completions", &refused).await;
-    assert_eq!((status, &error["error"]["param"]), (400, &json!("seed")), "{error}");
+    assert_eq!((status, &error["error"]["param"]), (400, &json!("n")), "{error}");
     let (status, error) = setting.json("talon_x_y", "POST", "/v1/chat/completions", &ask).await;
     assert_eq!((status, &error["error"]["type"]), (401, &json!("authentication_error")), "{error}");
     let gone = timeout(WAIT, async {

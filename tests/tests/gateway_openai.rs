@@ -119,6 +119,11 @@ async fn models_are_found_by_name_and_vectors_need_a_model() {
     let token = setting.token(&["--scope", "chat"]).await;
     let (status, model) = setting.json(&token, "GET", "/v1/models/local/test", &Value::Null).await;
     assert_eq!((status, &model["id"], &model["owned_by"]), (200, &json!("local/test"), &json!("local")));
+    let (status, tier) = setting.json(&token, "GET", "/v1/models/talon/mid", &Value::Null).await;
+    assert_eq!((status, &tier["id"]), (200, &json!("talon/mid")), "{tier}");
+    let ask = json!({"model": "talon/mid", "messages": [{"role": "user", "content": "Hi"}]});
+    let answer = complete(&setting, &token, &ask).await;
+    assert_eq!(answer["model"], "talon/mid", "{answer}");
     let (status, error) = setting.json(&token, "GET", "/v1/models/none", &Value::Null).await;
     assert_eq!((status, &error["error"]["code"]), (404, &json!("model_not_found")), "{error}");
     let body = json!({"model": "talon", "input": "a"});
@@ -177,9 +182,51 @@ fn deterministic(question: &Value) -> ScriptedReply {
     says(if said.contains("Which city?") { r#"{"city":"Paris"}"# } else { "One two three." })
 }
 
+// Promises: GW-234
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_are_charged_to_who_asks_until_the_budget_is_spent() {
+    let provider = Provider::responding(deterministic).await;
+    // A dollar a token.
+    let models =
+        "  embeddings: { provider: local, model: vectors, cost: 1000000 }\n  budget: { per_session: 40 }";
+    let setting = start_with(provider, models).await;
+    let (one, other) = (setting.token(&["--scope", "chat"]).await, setting.token(&["--scope", "chat"]).await);
+    let body = json!({"model": "talon", "input": "one two three four five six seven eight nine ten"});
+    let (status, made) = setting.json(&one, "POST", "/v1/embeddings", &body).await;
+    assert_eq!(status, 200, "{made}");
+    let tokens = made["usage"]["total_tokens"].as_u64().expect("a number");
+    assert!((5..=20).contains(&tokens), "{made}");
+    let costs = async || {
+        let output = setting.supervisor.cli(&["costs", "--output", "json"]).await;
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let spent = costs().await;
+    assert!(spent.contains("local/vectors"), "{spent}");
+    let refused = timeout(WAIT, async {
+        loop {
+            let (status, answer) = setting.json(&one, "POST", "/v1/embeddings", &body).await;
+            if status != 200 {
+                return (status, answer);
+            }
+        }
+    });
+    let (status, refused) = refused.await.expect("the budget ends");
+    assert_eq!(status, 429, "{refused}");
+    let message = refused["error"]["message"].as_str().expect("a text");
+    assert!(message.contains("are spent on your vectors of today"), "{message}");
+    // Somebody else has a budget of their own.
+    let (status, made) = setting.json(&other, "POST", "/v1/embeddings", &body).await;
+    assert_eq!(status, 200, "{made}");
+    setting.supervisor.stop().await;
+}
+
 /// A gateway before an agent whose provider has another model that sees, and one that makes vectors.
 async fn start_with_models(provider: Provider) -> Setting {
-    let models = "  embeddings: { provider: local, model: vectors }";
+    start_with(provider, "  embeddings: { provider: local, model: vectors }").await
+}
+
+/// The same with these lines of `models`.
+async fn start_with(provider: Provider, models: &str) -> Setting {
     let builder = Builder::new().plugin("liar", &program("misbehave"), &[], "");
     let builder = builder.config("gateway: { enabled: true, address: '127.0.0.1:0', max_role: operate }");
     let builder = with_agent(builder, &provider, "", models);

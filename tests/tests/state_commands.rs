@@ -618,3 +618,67 @@ async fn a_dry_run_asks_no_server_that_keeps_nothing_yet_and_a_backup_is_left_to
     assert!(code == 6 && said.contains("pg_dump") && !file.exists(), "{code} {said}");
     server.stop();
 }
+
+/// A session that nothing was written to for years.
+const OLD_SESSION: &str = "\
+id: 01J00000000000000000000001
+sender: ada
+channel: cli
+state: idle
+created_at: 2020-01-01T00:00:00Z
+updated_at: 2020-01-02T00:00:00Z
+messages:
+- sequence: 1
+  role: user
+  content: said years ago
+  at: 2020-01-01T00:00:00Z
+";
+
+/// It is exported and deleted by an agent that starts, and comes back from its file.
+async fn old_session(state: &str) {
+    let config = "agent:\n  enabled: true\n  sessions: { delete_after: 30d }\n";
+    let builder = Builder::new().state(state).config(config);
+    builder.scratch().write("old/sessions/01J00000000000000000000001.yaml", OLD_SESSION);
+    let (old, (config, _)) = (builder.scratch().join("old"), builder.write_config());
+    let import = async { while !Cli(&config).run(&["import", text(&old)]).await.status.success() {} };
+    tokio::time::timeout(Duration::from_secs(60), import).await.expect("the database answers");
+    let supervisor = builder.start().await;
+    supervisor.wait_agent("an agent that serves", |agent| agent.state == "serving").await;
+    let cli = Cli(&config);
+    let records = || async { cli.ok(&["audit", "show", "--output", "json"]).await };
+    supervisor
+        .client
+        .wait_until("the deletion is recorded", async |_| records().await.contains("delete_old_session"))
+        .await;
+    let said = records().await;
+    assert!(said.contains("of ada, exported to exports/sessions/01J00000000000000000000001.yaml"), "{said}");
+    assert_eq!(cli.json(&["session", "list", "--all"]).await["sessions"], serde_json::json!([]));
+    let exports = config.parent().expect("a directory").join("data/agent/exports");
+    let file = exports.join("sessions/01J00000000000000000000001.yaml");
+    assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+    assert!(std::fs::read_to_string(&file).expect("text").contains("said years ago"));
+    let (_, _, leftovers) = supervisor.hands_over().await;
+    let imported = cli.json(&["import", text(&exports)]).await;
+    assert_eq!(imported["counts"]["imported"], 1, "{imported}");
+    drop(leftovers);
+}
+
+// Promises: GW-224
+#[tokio::test]
+async fn an_old_session_is_exported_deleted_and_comes_back_from_its_file() {
+    old_session("").await;
+}
+
+// Promises: GW-224
+#[tokio::test]
+async fn an_old_session_in_postgres_is_exported_deleted_and_comes_back() {
+    let mut server = match Postgres::prepare() {
+        Ok(server) => server,
+        Err(reason) => {
+            return skip("an_old_session_in_postgres_is_exported_deleted_and_comes_back", reason);
+        }
+    };
+    server.run();
+    old_session(&format!("engine: postgres\nurl: {}\n", server.url())).await;
+    server.stop();
+}

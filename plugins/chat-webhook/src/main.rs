@@ -5,8 +5,9 @@
 //! | `settings` | the plugin's settings |
 //! | `message` | what is posted, as an event. Pure |
 //! | `receive` | the route's action |
-//! | `send` | the channel's action |
+//! | `send`, `download` | the channel's action; the files of messages |
 
+mod download;
 mod message;
 mod receive;
 mod send;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use talon_sdk::SourceEvent;
-use talon_sdk::channel::{BUTTON_TOPIC, MAX_TEXT_BYTES, MESSAGE_TOPIC};
+use talon_sdk::channel::{BUTTON_TOPIC, ChannelFile, MAX_FILES, MAX_TEXT_BYTES, MESSAGE_TOPIC, with_files};
 
 /// The longest id, name or address: what a field of an event has.
 const MAX_FIELD_BYTES: usize = 512;
@@ -33,6 +33,31 @@ pub(crate) struct Posted {
     /// The id of the button that was pressed.
     #[serde(default)]
     button: String,
+    /// What came with it.
+    #[serde(default)]
+    media: Option<Vec<PostedFile>>,
+}
+
+/// A file of a message.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct PostedFile {
+    /// Where it is: at the host to which answers go.
+    url: String,
+    /// What people call it.
+    #[serde(default)]
+    name: String,
+    /// Its size, if that is known.
+    #[serde(default)]
+    bytes: Option<u64>,
+}
+
+impl PostedFile {
+    fn file(&self) -> Result<ChannelFile, String> {
+        ChannelFile::new(&self.url, &self.name, self.bytes).ok_or_else(|| {
+            "media: url has 1 to 256 printable ASCII characters without quotes and backslashes".to_owned()
+        })
+    }
 }
 
 /// The event of what was posted.
@@ -74,8 +99,14 @@ pub(crate) fn event(body: &[u8]) -> Result<SourceEvent, String> {
             posted.text.len()
         ));
     }
-    if posted.text.trim().is_empty() == posted.button.is_empty() {
-        return Err("there is either a text or a button".to_owned());
+    let media = posted.media.as_deref().unwrap_or_default();
+    if media.len() > MAX_FILES {
+        return Err(format!("media has {} files, and may have {MAX_FILES}", media.len()));
+    }
+    let files = media.iter().map(PostedFile::file).collect::<Result<Vec<_>, _>>()?;
+    let says_something = !posted.text.trim().is_empty() || !files.is_empty();
+    if says_something != posted.button.is_empty() {
+        return Err("there is either a text, with media or without, or a button".to_owned());
     }
     let (topic, what) =
         if posted.button.is_empty() { (MESSAGE_TOPIC, "wrote") } else { (BUTTON_TOPIC, "pressed a button") };
@@ -92,7 +123,7 @@ pub(crate) fn event(body: &[u8]) -> Result<SourceEvent, String> {
     if !posted.button.is_empty() {
         event = event.field("button", &posted.button);
     }
-    Ok(event)
+    Ok(with_files(event, &files))
 }
 
 #[cfg(test)]
@@ -116,6 +147,13 @@ mod tests {
             (group.value("group_id"), group.value("mentioned"), group.value("conversation")),
             (Some("ops"), Some("true"), Some("ops"))
         );
+        let files = json!([{"url": "https://desk.example.org/7", "name": "plan.pdf", "bytes": 9}]);
+        let sent = of(json!({"id": "m/1", "senderId": "ada", "media": files})).expect("a message");
+        assert_eq!(
+            sent.value("file_1"),
+            Some(r#"{"id":"https://desk.example.org/7","name":"plan.pdf","bytes":9}"#)
+        );
+        assert!(of(json!({"id": "m/1", "senderId": "ada", "text": "x", "media": null})).is_ok());
         let button = of(json!({"id": "m/2", "senderId": "ada", "button": "a:1:2"})).expect("a button");
         assert_eq!((button.topic(), button.value("button")), ("channel.button", Some("a:1:2")));
         for (wrong, says) in [
@@ -126,8 +164,13 @@ mod tests {
             (json!({"id": "m", "senderId": "", "text": "x"}), "senderId is empty"),
             (json!({"id": "m", "senderId": "ada", "text": "x", "isGroup": true}), "isGroup"),
             (json!({"id": "m", "senderId": "ada", "text": "x", "groupId": "ops"}), "isGroup"),
-            (json!({"id": "m", "senderId": "ada"}), "either a text or a button"),
-            (json!({"id": "m", "senderId": "ada", "text": "x", "button": "b"}), "either a text or a button"),
+            (json!({"id": "m", "senderId": "ada"}), "either a text"),
+            (json!({"id": "m", "senderId": "ada", "text": "x", "button": "b"}), "either a text"),
+            (json!({"id": "m", "senderId": "ada", "text": "x", "media": [{"url": "a b"}]}), "media: url"),
+            (
+                json!({"id": "m", "senderId": "ada", "media": vec![json!({"url": "a"}); 9]}),
+                "media has 9 files",
+            ),
             (json!({"id": "m", "senderId": "ada", "text": "x".repeat(20000)}), "send it in parts"),
             (json!({"id": "m", "senderId": "a".repeat(600), "text": "x"}), "senderId has 600 bytes"),
         ] {

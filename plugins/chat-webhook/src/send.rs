@@ -10,12 +10,14 @@ use talon_sdk::channel::{ChannelOp, ChannelReply, ChannelRequest};
 use talon_sdk::{Context, EventSource, ToolError, tracing};
 use talon_sink::answer::{self, MAX_REASON_BYTES};
 use talon_sink::delivery::Delivery;
+use talon_sink::held_files::HeldFiles;
 use talon_sink::peer_text::one_line;
 use talon_sink::request::request;
 use talon_sink::signature::signature;
 use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 
+use crate::download::{FileLocation, download};
 use crate::settings::Settings;
 
 /// The credential with the URL, where that is a secret.
@@ -36,6 +38,7 @@ pub(crate) struct ChatWebhook {
     /// How old a signature may be, in seconds.
     pub(crate) max_age: u64,
     pub(crate) events: EventSource,
+    files: HeldFiles,
 }
 
 impl ChatWebhook {
@@ -50,19 +53,42 @@ impl ChatWebhook {
             tracing::warn!("https cannot be used: {error}");
         }
         let Settings { url, allow_http, .. } = settings;
-        Ok(Self { url, allow_http, timeout, trust: trust.ok(), max_age, events })
+        let files = HeldFiles::default();
+        Ok(Self { url, allow_http, timeout, trust: trust.ok(), max_age, events, files })
+    }
+
+    /// Where answers go.
+    fn target(&self, cx: &Context) -> Result<Target, Delivery> {
+        let given = cx.credential(URL);
+        let Some(url) = given.as_ref().map(|url| url.value).or(self.url.as_deref()) else {
+            return Err(Delivery::retry(
+                "there is no URL: configure the credential `url` of this plugin, or `url` in its config",
+            ));
+        };
+        Target::parse(url, self.allow_http)
+            .map_err(|error| Delivery::retry(format!("credential url: {error}")))
+    }
+
+    async fn fetch(&self, asked: &ChannelRequest, cx: &Context) -> ChannelReply {
+        let answers = match self.target(cx) {
+            Ok(target) => target,
+            Err(delivery) => return delivery.channel_reply(),
+        };
+        let Some(secret) = cx.credential(SECRET) else {
+            return ChannelReply::retry(
+                "there is no secret: configure the credential `secret` of this plugin",
+            );
+        };
+        let file = FileLocation { answers: &answers, url: &asked.file, allow_http: self.allow_http };
+        let signing = (secret.header, secret.value);
+        let downloading = download(file, self.trust.as_ref(), signing, asked.max_bytes);
+        self.files.piece(asked, downloading).await
     }
 
     async fn send(&self, asked: &ChannelRequest, cx: &Context) -> Delivery {
-        let given = cx.credential(URL);
-        let Some(url) = given.as_ref().map(|url| url.value).or(self.url.as_deref()) else {
-            return Delivery::retry(
-                "there is no URL: configure the credential `url` of this plugin, or `url` in its config",
-            );
-        };
-        let target = match Target::parse(url, self.allow_http) {
+        let target = match self.target(cx) {
             Ok(target) => target,
-            Err(error) => return Delivery::retry(format!("credential url: {error}")),
+            Err(delivery) => return delivery,
         };
         let Some(secret) = cx.credential(SECRET) else {
             return Delivery::retry("there is no secret: configure the credential `secret` of this plugin");
@@ -126,6 +152,6 @@ pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<Channe
         // It listens at the gateway's route, and shows nothing but answers.
         ChannelOp::Open | ChannelOp::Typing => ChannelReply::delivered(),
         ChannelOp::Send => shared.send(&asked, &cx).await.channel_reply(),
-        ChannelOp::Fetch => ChannelReply::refused("this channel passes no files on"),
+        ChannelOp::Fetch => shared.fetch(&asked, &cx).await,
     })
 }

@@ -8,6 +8,7 @@
 //! | `proxy` | the proxy's side of that |
 //! | [`target`], [`request`], [`answer`] | a URL; one HTTP request; what its answer means for a delivery |
 //! | [`signature`] | the signature of a body, and whether one is genuine |
+//! | [`held_files`] | files that are asked for piece by piece, and downloaded whole |
 //! | [`trust`] | which certificates this machine trusts; TLS |
 //! | [`text`] | a notification as text, in a given markup, within a limit |
 //! | [`peer_text`] | what a server said, in a line that can be shown |
@@ -16,6 +17,7 @@ pub mod answer;
 pub mod connection;
 pub mod delivery;
 mod endpoint;
+pub mod held_files;
 pub mod peer_text;
 mod proxy;
 pub mod request;

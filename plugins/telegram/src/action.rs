@@ -9,12 +9,13 @@ use talon_sdk::channel::{
 };
 use talon_sdk::{Context, EventSource, SourceEvent, ToolError, tracing};
 use talon_sink::delivery::Delivery;
+use talon_sink::held_files::HeldFiles;
 use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::{Api, ApiError, is_token};
-use crate::files::HeldFiles;
+use crate::files::download;
 use crate::piece::{MAX_UNITS, next_message};
 use crate::poll::poll;
 use crate::settings::Settings;
@@ -186,7 +187,7 @@ pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<Channe
             (delivery, _) => delivery.channel_reply(),
         },
         ChannelOp::Typing => telegram.show_typing(&api, &asked).await.channel_reply(),
-        ChannelOp::Fetch => telegram.files.piece(&api, &asked).await,
+        ChannelOp::Fetch => telegram.files.piece(&asked, download(&api, &asked.file, asked.max_bytes)).await,
     })
 }
 

@@ -52,10 +52,10 @@ pub fn own_session(plugin: &str, day: Day) -> String {
     format!("{OWN_SESSION}{plugin}/{}", day.0)
 }
 
-/// Whether a session is that of a plugin's own completions, or of the shadow loop: no person's.
+/// Whether a session is that of a plugin's own completions, of the shadow loop, or of vectors: no conversation.
 #[must_use]
 pub fn is_own_session(session: &str) -> bool {
-    session.starts_with(OWN_SESSION) || session.starts_with(SHADOW_SESSION)
+    [OWN_SESSION, SHADOW_SESSION, EMBEDDINGS_SESSION].iter().any(|begins| session.starts_with(begins))
 }
 
 /// What the session of a person's shadow loop begins with; no session is called so.
@@ -67,6 +67,15 @@ pub fn shadow_session(sender: &str) -> String {
     format!("{SHADOW_SESSION}{sender}")
 }
 
+/// What the session of a sender's vectors begins with; no session is called so.
+const EMBEDDINGS_SESSION: &str = "embeddings:";
+
+/// The session of the vectors that a sender asks for on a day.
+#[must_use]
+pub fn embeddings_session(sender: &str, day: Day) -> String {
+    format!("{EMBEDDINGS_SESSION}{:08}/{sender}", day.0)
+}
+
 /// Charges since the last write.
 #[derive(Default)]
 struct PendingCharges {
@@ -75,6 +84,8 @@ struct PendingCharges {
     plugins: BTreeMap<(Day, String), CostTotals>,
     /// What plugins asked on their own account.
     own: BTreeMap<(Day, String), CostTotals>,
+    /// Of the vectors of a sender and a day, by their session.
+    embeddings: BTreeMap<String, CostTotals>,
 }
 
 /// Today, in UTC.
@@ -207,6 +218,42 @@ impl Costs {
         Ok(())
     }
 
+    /// Loads into a ledger what a sender has spent on vectors today, unless the ledger has it. Returns the session that is charged.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn open_embeddings(&self, ledgers: &Ledgers, sender: &str) -> Result<String, Error> {
+        let session = embeddings_session(sender, today());
+        let _settled = self.writing.lock().await;
+        let mut spent = self.load(&embeddings_key(&session)?).await?;
+        if let Some(more) = self.waiting.lock().embeddings.get(&session) {
+            spent.merge(more);
+        }
+        ledgers.lock().open_session(&session, spent.total());
+        Ok(session)
+    }
+
+    /// Deletes what a sender has spent on vectors, of all days.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn forget_embeddings(&self, sender: &str) -> Result<(), Error> {
+        let _writing = self.writing.lock().await;
+        let ends = format!("/{sender}");
+        self.waiting.lock().embeddings.retain(|session, _| !is_embeddings_of(session, &ends));
+        let mut page = PageRequest::first(0);
+        loop {
+            let found = self.key_values.keys(&self.namespace.plugin, EMBEDDINGS, &page).await?;
+            for key in found.items.into_iter().filter(|key| is_embeddings_of(key.as_str(), &ends)) {
+                self.key_values.delete(&self.namespace.plugin, &key).await?;
+            }
+            match found.next {
+                Some(next) => page = PageRequest::after(next, 0),
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// Notes that nothing of a session is stored; its costs count to those of its day alone.
     pub fn begin_passing(&self, session: &str) {
         self.passing.lock().insert(session.to_owned());
@@ -250,7 +297,8 @@ impl Costs {
 
     async fn flush_pending(&self) {
         let _writing = self.writing.lock().await;
-        let PendingCharges { sessions, days, plugins, own } = std::mem::take(&mut *self.waiting.lock());
+        let PendingCharges { sessions, days, plugins, own, embeddings } =
+            std::mem::take(&mut *self.waiting.lock());
         for (session, spent) in sessions {
             if let Err(error) = self.add(session_key(&session).map_err(Into::into), &spent).await {
                 tracing::error!(
@@ -259,6 +307,13 @@ impl Costs {
                     "what a session has cost is not kept"
                 );
                 self.requeue(|waiting| waiting.sessions.entry(session).or_default().merge(&spent));
+            }
+        }
+        for (session, spent) in embeddings {
+            if let Err(error) = self.add(embeddings_key(&session).map_err(Into::into), &spent).await {
+                let error = talon_error_chain::error_chain(&error);
+                tracing::error!(session, error, "what vectors have cost is not kept");
+                self.requeue(|waiting| waiting.embeddings.entry(session).or_default().merge(&spent));
             }
         }
         for (day, spent) in days {
@@ -311,7 +366,7 @@ impl Costs {
     }
 
     async fn forget_old_days(&self) -> Result<(), Error> {
-        for kind in [DAY, PLUGIN, OWN] {
+        for kind in [DAY, PLUGIN, OWN, EMBEDDINGS] {
             self.forget_old(kind).await?;
         }
         Ok(())
@@ -351,7 +406,11 @@ impl Costs {
             }
             waiting.plugins.entry(key).or_default().add(model, charge, answered);
         }
-        if own || is_passing {
+        if session.starts_with(EMBEDDINGS_SESSION) {
+            if waiting.embeddings.len() < MAX_WAITING || waiting.embeddings.contains_key(session) {
+                waiting.embeddings.entry(session.to_owned()).or_default().add(model, charge, answered);
+            }
+        } else if own || is_passing {
             // It is no session of a person's.
         } else if waiting.sessions.len() < MAX_WAITING || waiting.sessions.contains_key(session) {
             waiting.sessions.entry(session.to_owned()).or_default().add(model, charge, answered);
@@ -374,6 +433,8 @@ const DAY: &str = "day/";
 /// Before the day and the name of a plugin.
 const PLUGIN: &str = "plugin/";
 const OWN: &str = "own/";
+/// Before the day and a sender.
+const EMBEDDINGS: &str = "embeddings/";
 
 fn session_key(session: &str) -> Result<Key, InvalidError> {
     Key::new(format!("session/{session}"))
@@ -386,6 +447,18 @@ fn day_key(day: Day) -> Result<Key, InvalidError> {
 
 fn dated(kind: &str, day: Day) -> String {
     format!("{kind}{:08}", day.0)
+}
+
+/// The key of the vectors of a sender and a day, by their session.
+fn embeddings_key(session: &str) -> Result<Key, InvalidError> {
+    Key::new(format!("{EMBEDDINGS}{}", session.strip_prefix(EMBEDDINGS_SESSION).unwrap_or(session)))
+}
+
+/// Whether a session or a key is of the sender with whom this ends. A day has eight digits, and a sender may have slashes.
+fn is_embeddings_of(text: &str, ends: &str) -> bool {
+    /// Both beginnings are of the same length.
+    const DAY_BEGINS: usize = EMBEDDINGS.len();
+    text.get(DAY_BEGINS + 8..).is_some_and(|sender| sender == ends)
 }
 
 fn plugin_key(kind: &str, plugin: &str, day: Day) -> Result<Key, InvalidError> {

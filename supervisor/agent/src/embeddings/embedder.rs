@@ -8,6 +8,7 @@ use talon_agent_settings::EmbeddingKeys;
 use talon_llm::Provider;
 use talon_llm::limits::MAX_EMBEDDED_CHARS;
 use talon_llm::model::{EmbeddingRequest, ProviderError};
+use talon_llm::route::catalog::ModelRef;
 use talon_store::Vector;
 
 /// The model of `models.embeddings`.
@@ -63,6 +64,11 @@ impl Embedder {
         format!("{}/{}", self.keys.provider, self.keys.model)
     }
 
+    /// The model, for the ledger.
+    pub(crate) fn model_ref(&self) -> ModelRef {
+        ModelRef { provider: self.keys.provider.clone(), name: self.keys.model.clone() }
+    }
+
     /// Whether it is on this machine.
     #[must_use]
     pub fn is_local(&self) -> bool {
@@ -76,7 +82,7 @@ impl Embedder {
 
     /// A name of what its vectors can be compared with: those of the same model, made in the same way.
     pub(crate) fn space(&self) -> String {
-        let EmbeddingKeys { provider, model, dimensions, tool_prefix, query_prefix: _, timeout: _ } =
+        let EmbeddingKeys { provider, model, dimensions, tool_prefix, query_prefix: _, cost: _, timeout: _ } =
             &self.keys;
         let made = serde_json::json!([provider, model, dimensions, tool_prefix]).to_string();
         hex::encode(&Sha256::digest(made)[..16])

@@ -77,6 +77,7 @@ fn keys(model: &str) -> EmbeddingKeys {
         dimensions: None,
         query_prefix: "q: ".to_owned(),
         tool_prefix: String::new(),
+        cost: None,
         timeout: TimeSpan::from_secs(60),
     }
 }

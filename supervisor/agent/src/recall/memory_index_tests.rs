@@ -111,6 +111,7 @@ fn index(store: &Store, topics: &Arc<Topics>, model: &str, is_local: bool) -> Ar
         dimensions: None,
         query_prefix: "q: ".to_owned(),
         tool_prefix: "d: ".to_owned(),
+        cost: None,
         timeout: TimeSpan::from_secs(60),
     };
     let embedder = Embedder::new(&keys, topics.clone(), is_local);

@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use talon_child::session_file::{media_path, session_path, write_head, write_message};
+use talon_child::session_file::{media_path, session_path, write_head, write_message, write_owner};
 use talon_child::yaml::YamlWriter;
 use talon_store::{
     Error, KeyValues, MEDIA_NAMESPACE, PageRequest, PluginId, Session, SessionId, Sessions, View,
 };
 use tokio::fs::{self, DirBuilder, File, OpenOptions};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Records read at once.
 const PAGE: u32 = 200;
@@ -112,6 +112,43 @@ impl ExportDirectory {
             }
         }
         Ok(usage)
+    }
+
+    /// Deletes the files of a sender's sessions. Returns of how many.
+    ///
+    /// # Errors
+    /// [`ExportError::Io`]
+    pub(crate) async fn forget(&self, sender: &str) -> Result<u64, ExportError> {
+        let directory = self.path.join("sessions");
+        let failed = |source| ExportError::Io { path: directory.clone(), source };
+        let mut entries = match fs::read_dir(&directory).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut forgotten = 0;
+        while let Some(entry) = entries.next_entry().await.map_err(failed)? {
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".yaml")?.parse::<SessionId>().ok());
+            let Some(id) = id else { continue };
+            let mut yaml = YamlWriter::default();
+            write_owner(&mut yaml, id, sender);
+            let begins = yaml.take();
+            let file = File::open(entry.path()).await.map_err(failed)?;
+            let mut head = Vec::new();
+            file.take(begins.len() as u64).read_to_end(&mut head).await.map_err(failed)?;
+            if head != begins.as_bytes() {
+                continue;
+            }
+            for path in [media_path(id), session_path(id)] {
+                match fs::remove_file(self.path.join(path)).await {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                    _ => {}
+                }
+            }
+            forgotten += 1;
+        }
+        Ok(forgotten)
     }
 
     /// Writes a session, which nobody writes to meanwhile, with its images and files. It is on the disk, and whole, when this returns.

@@ -51,6 +51,10 @@ async fn a_session_is_written_for_its_owner_alone_and_replaces_what_a_killed_pro
     exports.write(&source, &session, &mut usage, 1 << 20).await.expect("written");
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), written);
     assert_eq!(exports.usage().await.expect("counted"), usage);
+    // A sender who is forgotten leaves no file, and others keep theirs.
+    assert_eq!(exports.forget("ad").await.expect("looked at"), 0);
+    assert_eq!(exports.forget("ada").await.expect("deleted"), 1);
+    assert_eq!(exports.usage().await.expect("counted"), ExportUsage::default());
 }
 
 // Promises: GW-225

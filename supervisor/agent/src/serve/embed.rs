@@ -1,7 +1,9 @@
 //! `Embed`: vectors of texts, by the operator's model.
 
 use talon_llm::limits::MAX_EMBEDDED_TEXTS;
-use talon_llm::model::{ErrorClass, ProviderError};
+use talon_llm::model::{ErrorClass, ProviderError, Usage};
+use talon_llm::route::Money;
+use talon_llm::route::cost::{BudgetScope, Charge, OverBudgetError, Reservation};
 use talon_proto::agent::{EmbedRequest, EmbedResponse, EmbeddedText};
 use tokio::sync::Semaphore;
 use tonic::Status;
@@ -9,7 +11,9 @@ use tonic::Status;
 use super::client::Client;
 use super::limits::MAX_PLAIN_REQUEST_BYTES;
 use super::service::Service;
+use crate::costs::today;
 use crate::embeddings::Embedder;
+use crate::error_status::store_error_status;
 use crate::tokens::{Estimate, TokenCounter as _};
 
 /// The most texts of one request. 2,048: as many as OpenAI takes. Not configurable.
@@ -26,7 +30,7 @@ static PLACES: Semaphore = Semaphore::const_new(MAX_AT_ONCE);
 impl Service {
     pub(super) async fn embed(
         &self,
-        _client: &Client,
+        client: &Client,
         request: EmbedRequest,
     ) -> Result<EmbedResponse, Status> {
         let EmbedRequest { texts, model, dimensions } = request;
@@ -49,14 +53,47 @@ impl Service {
             )));
         };
         let timeout = embedder.keys().timeout.get();
-        let tokens: usize = texts.iter().map(|text| Estimate.count(text)).sum();
         let mut vectors = Vec::with_capacity(texts.len());
+        let mut input_tokens = 0_u64;
         for batch in batches(texts) {
+            let tokens: usize = batch.iter().map(|text| Estimate.count(text)).sum();
+            let usage = Usage { input_tokens: u64::try_from(tokens).unwrap_or(u64::MAX), ..Usage::default() };
+            let cost = embedder.keys().cost.unwrap_or_default().of(usage.input_tokens);
+            // Each batch by itself: of a request that fails in the middle only what was made is paid.
+            let (session, reservation) = self.reserve(client, cost).await?;
             let made = embedder.plain(batch, timeout).await.map_err(|error| failed(&error))?;
+            let charge = Charge { usage, cost, estimated: true };
+            setup.environment.chain.charge(reservation, &session, &embedder.model_ref(), &charge);
+            input_tokens = input_tokens.saturating_add(usage.input_tokens);
             vectors.extend(made.into_iter().map(|numbers| EmbeddedText { numbers }));
         }
-        let input_tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
         Ok(EmbedResponse { vectors, model: embedder.model(), input_tokens })
+    }
+
+    /// Reserves what a batch costs, of the day and of who asks.
+    async fn reserve(&self, client: &Client, cost: Money) -> Result<(String, Reservation), Status> {
+        let setup = self.agent.setup();
+        let chain = &setup.environment.chain;
+        let opened = self.agent.costs.open_embeddings(chain.ledgers(), &client.sender).await;
+        let session = opened.map_err(|error| store_error_status(&error))?;
+        match chain.ledgers().reserve(&session, today(), cost) {
+            Ok(reservation) => Ok((session, reservation)),
+            Err(over) => {
+                chain.refuse(&session, &over);
+                Err(Status::resource_exhausted(over_budget(&over)))
+            }
+        }
+    }
+}
+
+fn over_budget(over: &OverBudgetError) -> String {
+    let OverBudgetError { limit, budget, spent, estimate } = over;
+    match limit {
+        BudgetScope::Day => over.to_string(),
+        BudgetScope::Session => format!(
+            "${spent} of ${budget} are spent on your vectors of today (models.budget.per_session), and these would cost about \
+             ${estimate}: go on after midnight UTC, or with fewer texts"
+        ),
     }
 }
 
@@ -140,6 +177,27 @@ mod tests {
         assert!(batches.iter().all(|batch| batch.len() <= MAX_EMBEDDED_TEXTS));
         assert!(batches.iter().all(|batch| batch.iter().map(String::len).sum::<usize>() <= MAX_BATCH_BYTES));
         assert_eq!(batches.concat(), texts);
+    }
+
+    // Promises: GW-234
+    #[test]
+    fn who_has_spent_the_budget_is_told_which_and_what_to_do() {
+        let money = |text: &str| text.parse::<Money>().expect("an amount");
+        let over = OverBudgetError {
+            limit: BudgetScope::Session,
+            budget: money("1"),
+            spent: money("0.90"),
+            estimate: money("0.20"),
+        };
+        let said = over_budget(&over);
+        assert!(
+            said.starts_with("$0.90 of $1.00 are spent on your vectors") && said.contains("midnight"),
+            "{said}"
+        );
+        assert!(
+            over_budget(&OverBudgetError { limit: BudgetScope::Day, ..over })
+                .contains("models.budget.per_day")
+        );
     }
 
     // Promises: GW-180

@@ -37,12 +37,19 @@ impl Service {
             ForgetSenderResponse { sessions: self.forget_sessions(&sender).await?, ..Default::default() };
         let main = self.agent.forget_main_session(&sender).await;
         main.map_err(|error| store_error_status(&error))?;
-        self.agent.kept_turns.forget(&sender);
+        self.agent.turn_cache.forget(&sender);
         let unanswered = channels::forget_sender(self.agent.store.key_values(), &sender).await;
         unanswered.map_err(|error| store_error_status(&error))?;
         (forgotten.memories, forgotten.shared_memories) = self.forget_owned_memories(&sender).await?;
         let approvals = self.agent.approvals.forget_sender(&sender).await;
         (forgotten.approvals, forgotten.rules) = approvals.map_err(|error| store_error_status(&error))?;
+        if let Some(exports) = self.agent.retention.directory() {
+            exports.forget(&sender).await.map_err(|error| {
+                Status::unavailable(talon_child::truncate(talon_error_chain::error_chain(&error)))
+            })?;
+        }
+        let vectors = self.agent.costs.forget_embeddings(&sender).await;
+        vectors.map_err(|error| store_error_status(&error))?;
         let ghosts = self.agent.shadow.forget_sender(&sender).await;
         forgotten.ghosts = ghosts.map_err(|error| store_error_status(&error))?;
         // Last: what is forgotten reports nothing more.

@@ -19,10 +19,15 @@ pub fn media_path(id: SessionId) -> String {
     format!("media/{id}.yaml")
 }
 
+/// Writes whose session it is, with which each file begins.
+pub fn write_owner(yaml: &mut YamlWriter, id: SessionId, sender: &str) {
+    yaml.bare("id", id);
+    yaml.text("sender", sender);
+}
+
 /// Writes everything but the messages. They follow below the key `messages`.
 pub fn write_head(yaml: &mut YamlWriter, session: &Session) {
-    yaml.bare("id", session.id);
-    yaml.text("sender", &session.sender);
+    write_owner(yaml, session.id, &session.sender);
     yaml.text("channel", &session.channel);
     yaml.bare("state", if session.state == SessionState::Idle { "idle" } else { "active" });
     if let Some(model) = &session.active_model {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TimeSpan;
+use crate::{Price, TimeSpan};
 
 /// The model that makes vectors of texts, by which tools are found that are described in other words or in
 /// another language than they are searched in.
@@ -27,6 +27,12 @@ pub struct EmbeddingKeys {
     /// What the text of a tool, and of a memory, begins with: `search_document: ` for nomic-embed-text, `query: ` for e5.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool_prefix: String,
+    /// What a million tokens of texts cost in US dollars. Vectors that clients ask for at `/v1/embeddings` are charged to who asks:
+    /// to the day, and to `models.budget.per_session` as if all that one sender asks on a day were one session. Left out: they
+    /// are not counted as costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &0.02)]
+    pub cost: Option<Price>,
     /// How long a search, and a turn that recalls memories, waits for vectors. Later, it is by words alone, and says so.
     #[serde(default = "timeout")]
     pub timeout: TimeSpan,

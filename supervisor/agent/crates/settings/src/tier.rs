@@ -5,6 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What stands before a tier in the place of a model. A provider of this name keeps its models.
+const ROUTES: &str = "talon/";
+
 /// A class of models by price and ability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -32,6 +35,13 @@ impl Tier {
             Self::Mid => [Self::Mid, Self::Premium, Self::Cheap],
             Self::Premium => [Self::Premium, Self::Mid, Self::Cheap],
         }
+    }
+
+    /// The tier that a request names in the place of a model: `talon/cheap`, `talon/mid` or `talon/premium`.
+    #[must_use]
+    pub fn of_route(name: &str) -> Option<Self> {
+        let word = name.strip_prefix(ROUTES)?;
+        Self::ALL.into_iter().find(|tier| tier.word() == word)
     }
 
     /// The name for programs: `cheap`, `mid` or `premium`.

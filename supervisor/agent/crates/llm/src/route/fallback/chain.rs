@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::event::EventObserver;
+use super::event::{Event, EventObserver};
 use super::health::{Health, Probe, ProviderState};
 use crate::model::Request;
 use crate::provider::Provider;
 use crate::route::breaker::BreakerSettings;
 use crate::route::catalog::{Catalog, ModelRef};
 use crate::route::complexity::{self, ComplexityEstimate};
-use crate::route::cost::{Account, Day, Ledgers};
+use crate::route::cost::{Account, Charge, Day, Ledgers, OverBudgetError, Reservation};
 use crate::route::requirements::Requirements;
 use crate::route::retry::RetrySettings;
 use crate::route::router::{self, Availability, Outage, Pins, Route, RouteError, RouteQuery, Routing};
@@ -194,6 +194,17 @@ impl Chain {
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Charges what was asked of a model beside this chain, such as vectors, and tells the observer as of an answer.
+    pub fn charge(&self, reservation: Reservation, session: &str, model: &ModelRef, charge: &Charge) {
+        reservation.charge(model, charge, true);
+        self.observer.on_event(&Event::Charged { session, plugin: None, model, charge, answered: true });
+    }
+
+    /// Tells the observer that something was not asked of a model beside this chain, since it would exceed a budget.
+    pub fn refuse(&self, session: &str, over: &OverBudgetError) {
+        self.observer.on_event(&Event::OverBudget { session, over });
     }
 
     /// The costs.

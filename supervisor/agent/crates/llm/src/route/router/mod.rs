@@ -10,6 +10,9 @@
 //! 5. Models of a recovering provider come after all others: the provider is asked again when it has
 //!    recovered, or if no other model is left.
 //!
+//! A request may name a tier in the place of a model ([`Tier::of_route`]): then the order begins with that tier, and the operator's default
+//! does not come before it.
+//!
 //! A pin overrides all of this: it selects the one model that may answer. A pin of the request overrides one
 //! of the session. A pinned model that is unsuitable is an error that says so, never another model.
 
@@ -136,13 +139,14 @@ pub fn route(
     question: &RouteQuery<'_>,
     standing: impl Fn(&ModelRef) -> Availability,
 ) -> Result<Route, RouteError> {
-    let wanted = tier_for(question.task, question.complexity);
     let Pins { request, session, .. } = question.pins;
     let pin = request
         .as_deref()
         .map(|pin| (pin, SelectionReason::PinnedByRequest))
         .or(session.as_deref().map(|pin| (pin, SelectionReason::PinnedBySession)));
-    if let Some((pin, why)) = pin {
+    let named = pin.and_then(|(pin, _)| named_tier(catalog, pin));
+    let wanted = named.unwrap_or_else(|| tier_for(question.task, question.complexity));
+    if let Some((pin, why)) = pin.filter(|_| named.is_none()) {
         let entry = catalog.find(pin).map_err(RouteError::UnknownPin)?;
         fit(entry, question, &standing)
             .map_err(|why| RouteError::PinUnfit { model: entry.id.clone(), why })?;
@@ -156,7 +160,7 @@ pub fn route(
         return Err(RouteError::NoModels);
     }
     let ladder = wanted.ladder();
-    let first = question.routing.first(question.task, question.complexity);
+    let first = question.routing.first(question.task, question.complexity).filter(|_| named.is_none());
     let first = first.and_then(|name| catalog.find(name).ok()).map(|entry| &entry.id);
     let mut fits: Vec<Rank<'_>> = Vec::new();
     let mut passed_over = Vec::new();
@@ -203,6 +207,11 @@ pub fn route(
     Ok(Route { wanted, candidates, passed_over })
 }
 
+/// The tier that a pin names, if it names no model.
+fn named_tier(catalog: &Catalog, pin: &str) -> Option<Tier> {
+    Tier::of_route(pin).filter(|_| catalog.find(pin).is_err())
+}
+
 /// What the order of suitable models follows from.
 struct Rank<'c> {
     recovering: bool,
@@ -222,7 +231,8 @@ fn candidate(entry: &CatalogEntry, why: SelectionReason, question: &RouteQuery<'
 
 /// Whether any model that these pins permit calls tools; `true` as well if they permit none.
 pub(in crate::route) fn calls_tools(catalog: &Catalog, pins: &Pins, routing: &Routing) -> bool {
-    if let Some(pin) = pins.request.as_deref().or(pins.session.as_deref()) {
+    let pin = pins.request.as_deref().or(pins.session.as_deref());
+    if let Some(pin) = pin.filter(|pin| named_tier(catalog, pin).is_none()) {
         return catalog.find(pin).map_or(true, |entry| entry.model.tools);
     }
     let mut permitted = catalog.entries().iter().filter(|entry| routing.permits(entry, pins.local_only));

@@ -157,6 +157,28 @@ fn a_pin_is_the_only_candidate_and_the_requests_is_stronger() {
     assert!(error.to_string().contains("a/mid, b/mid, c/mid"), "{error}");
 }
 
+// Promises: GW-263
+#[test]
+fn a_request_may_name_a_tier_in_the_place_of_a_model() {
+    let catalog = catalog(MODELS);
+    let pins = |name: &str| Pins { request: Some(name.to_owned()), ..Pins::default() };
+    let tiers = |name: &str| {
+        let pins = pins(name);
+        let query = question(Task::Chat, Complexity::Simple, needs(false), &pins);
+        let routed = route(&catalog, &query, all_ready).expect("a route");
+        routed.candidates.iter().map(|candidate| candidate.tier).collect::<Vec<_>>()
+    };
+    for tier in Tier::ALL {
+        let routed = tiers(&format!("talon/{tier}"));
+        assert_eq!(routed[0], tier);
+        assert!(routed.len() > 1, "others follow");
+    }
+    let wrong = pins("talon/best");
+    let query = question(Task::Chat, Complexity::Simple, needs(false), &wrong);
+    assert!(matches!(route(&catalog, &query, all_ready), Err(RouteError::UnknownPin(_))));
+    assert!(calls_tools(&catalog, &pins("talon/cheap"), &Routing::default()));
+}
+
 #[test]
 fn what_is_out_is_left_out_and_what_recovers_comes_last() {
     let (catalog, none) = (catalog(MODELS), Pins::default());
