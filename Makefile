@@ -25,12 +25,13 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 1,000 readers that stall and floods of connections and sessions, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 1,000 readers that stall and floods of connections and sessions, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, of watcher and agent, a watched tree of a million files, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
 	@cargo build --quiet --locked --bins -p talon-gateway -p misbehave
 	@TALON_TEST_KILLS=100 cargo nextest run --locked -p talon-tests --test gateway_events killed_
+	@TALON_TEST_SESSIONS=10000 cargo nextest run --locked -p talon-tests --test gateway so_many_sessions
 	@TALON_TEST_CROWD=1000 cargo nextest run --locked -p talon-tests --test gateway_events --no-capture crowd:: floods::
 	@TALON_TEST_SCRIPT_CHANGES=100 cargo nextest run --locked -p talon-lua --test reload_under_load
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
@@ -38,6 +39,9 @@ long: deps deps-test ## runs the tests that take minutes and are left out of `ma
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test storage whoever_is_killed
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test source_events kills_of
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test agent_schedule killed_leaves
+	@cargo build --quiet --locked --bins -p talon-watch
+	@TALON_TEST_KILLS=100 cargo nextest run --locked -p talon-tests --test shadow_watch killed_at_any_moment
+	@TALON_TEST_FILES=1000000 cargo nextest run --locked -p talon-watch --test watcher a_tree_beyond
 	@$(MAKE) --no-print-directory long-schedule
 	@cargo build --quiet --locked --workspace --bins --tests
 	@tests/scripts/test-unprivileged.sh all
@@ -59,12 +63,15 @@ interop: deps deps-test ## tries other people's MCP servers and clients and writ
 	@target/debug/talon-interop --table docs/interop.md
 
 PREFIX ?= /usr/local
-install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts and its plugins in libexec/talon, the SDK in share/talon
+install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts and its plugins in libexec/talon, the watcher's unit for users in lib/systemd/user, the SDK in share/talon
 	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-watch -p talon-lua -p webhook -p mail -p valkey -p telegram -p chat-webhook
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon/plugins"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
 	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua) "$(DESTDIR)$(PREFIX)/libexec/talon/"
 	install -m 0755 $(addprefix target/release/,webhook mail valkey telegram chat-webhook) "$(DESTDIR)$(PREFIX)/libexec/talon/plugins/"
+	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/user"
+	sed 's|^ExecStart=/usr/bin/|ExecStart=$(PREFIX)/bin/|' deploy/systemd/talon-watch.service > "$(DESTDIR)$(PREFIX)/lib/systemd/user/talon-watch.service"
+	chmod 0644 "$(DESTDIR)$(PREFIX)/lib/systemd/user/talon-watch.service"
 	deploy/package/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 
 package: ## builds the Debian package into target/package (PROFILE=debug for one of a debug build)

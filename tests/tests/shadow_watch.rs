@@ -251,6 +251,43 @@ async fn killed_at_any_moment_no_finding_is_lost_and_no_ghost_is_made_or_shown_t
     supervisor.stop().await;
 }
 
+/// What a plugin tells is an observation of the person that the operator names, and goes the same way.
+// Promises: SHADOW-32
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_of_a_plugin_becomes_a_ghost_of_the_person_it_is_for() {
+    let name = std::process::Command::new("id").arg("-un").output().expect("id is there");
+    let name = String::from_utf8(name.stdout).expect("a name");
+    let provider = Provider::responding(reply).await;
+    let source = format!("{{ action: mail.tell, for: {}, topics: [build.failed] }}", name.trim());
+    let builder = Builder::new()
+        .plugin("mail", &program("talon-event-teller"), &["0"], "events: { per_minute: 1000 }")
+        .config(&format!(
+            "shadow: {{ enabled: true, cooldown: 1, boundaries_only: false, sources: [{source}] }}"
+        ));
+    let supervisor = with_agent(builder, &provider, "", "").start().await;
+    let tell = async |id: &str, topic: &str| {
+        let args = [
+            ("id", id),
+            ("topic", topic),
+            ("summary", "The build of main failed"),
+            ("details", "error: password=hunter2hunter2"),
+        ];
+        assert_eq!(supervisor.client.call("mail", "tell", &args).await.content, "told");
+    };
+    tell("b/1", "build.passed").await;
+    tell("b/2", "build.failed").await;
+    let found = ghosts(&supervisor, 1).await;
+    let [ghost] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!(ghost["trigger"], "source_mail: build.failed", "{ghost}");
+    let asked =
+        provider.questions().iter().map(Value::to_string).find(|text| text.contains("What was noticed"));
+    let asked = asked.expect("the model was asked");
+    assert!(asked.contains("The build of main failed") && !asked.contains("hunter2"), "{asked}");
+    let stats = json(&supervisor, &["shadow", "stats"]).await;
+    assert_eq!(stats["triggers"][0]["observations"], 1, "{stats}");
+    supervisor.stop().await;
+}
+
 /// A file that is saved while the agent does not answer.
 // Promises: SHADOW-81
 #[tokio::test(flavor = "multi_thread")]

@@ -45,6 +45,7 @@ impl ShadowLoop {
             }
             let decided =
                 Ghost { decided_by: by.clone(), decided_unix_ms: Some(now), snoozed_until_unix_ms: None, ..ghost.clone() };
+            let mut has_made_goal = false;
             let (next, end) = match request.decision.as_str() {
                 "dismiss" => {
                     (Ghost { state: DISMISSED.to_owned(), ..decided }, Some(GhostEnd::Dismissed))
@@ -63,7 +64,7 @@ impl ShadowLoop {
                     }
                     let custom = (request.decision == "custom").then_some(request.label.as_str());
                     let goal = goal_of(found, custom)?;
-                    this.store.put_goal(&ghost.id, &goal).await?;
+                    has_made_goal = this.store.put_goal(&ghost.id, &goal).await?;
                     inner.stored.goals.insert(ghost.id.clone(), goal);
                     let session_id = session_of(&ghost.id).to_string();
                     (Ghost { state: APPROVED.to_owned(), session_id, ..decided }, Some(GhostEnd::Approved))
@@ -74,7 +75,18 @@ impl ShadowLoop {
                     ));
                 }
             };
-            let next = this.put(&mut inner, next, end).await?;
+            let Some(next) = this.put(&mut inner, next, end).await? else {
+                // Another agent decided; only what was stored here is taken back.
+                inner.stored.goals.remove(&ghost.id);
+                if has_made_goal {
+                    this.store.remove_goal(&ghost.id).await?;
+                }
+                let now = inner.stored.ghosts.get(&ghost.id).and_then(|one| one.ghost.as_ref());
+                return Err(match now {
+                    Some(now) => ShadowError::Decided { state: now.state.clone() },
+                    None => ShadowError::NoSuchGhost { id: ghost.id },
+                });
+            };
             tracing::info!(target: "agent", ghost = next.id, by, state = next.state, "a ghost was decided about");
             Ok(next)
         })

@@ -9,7 +9,7 @@
 //!
 //! - `observation`: what a watcher sends, within its bounds; `redaction`: secrets that it left; `watchers`: which were heard; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
-//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `decisions`, `views`: what people do, and see;
+//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `ghosts`: their writes, which compare; `decisions`, `views`: what people do, and see;
 //!   `lifetime`: what time changes, and what is removed
 //! - `sources`: events of plugins as observations
 //! - `status`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
@@ -22,6 +22,7 @@ mod account;
 mod counts;
 mod decisions;
 mod error;
+mod ghosts;
 mod goal;
 mod lifetime;
 mod model_problem;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use prost::Message;
 use talon_proto::agent::{GetGhostResponse, ShadowLogEntry};
-use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId, SHADOW_NAMESPACE};
+use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId, SHADOW_NAMESPACE, SwapResult};
 
 use super::record::SenderRecord;
 
@@ -32,6 +32,25 @@ pub(super) struct StoredShadow {
     pub(super) log: BTreeMap<String, ShadowLogEntry>,
     /// By the ids of the ghosts.
     pub(super) goals: BTreeMap<String, String>,
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum GhostWrite {
+    Written,
+    /// It is another one than was expected; absent if it is not there.
+    Differs(Option<GetGhostResponse>),
+}
+
+fn is_same(one: &GetGhostResponse, other: &GetGhostResponse) -> bool {
+    let without_sequence = |ghost: &GetGhostResponse| {
+        let mut ghost = ghost.clone();
+        if let Some(ghost) = &mut ghost.ghost {
+            ghost.sequence = 0;
+        }
+        ghost
+    };
+    without_sequence(one) == without_sequence(other)
 }
 
 impl ShadowStore {
@@ -77,16 +96,58 @@ impl ShadowStore {
         self.put(SENDER, &record.sender, value).await
     }
 
-    pub(super) async fn put_ghost(&self, id: &str, ghost: &GetGhostResponse) -> Result<(), Error> {
-        self.put(GHOST, id, ghost.encode_to_vec()).await
+    /// Stores a ghost that is not there yet.
+    pub(super) async fn create_ghost(&self, id: &str, ghost: &GetGhostResponse) -> Result<GhostWrite, Error> {
+        self.swap_ghost(id, None, ghost).await
+    }
+
+    /// Stores a ghost if it is as it is known here.
+    pub(super) async fn replace_ghost(
+        &self,
+        id: &str,
+        before: &GetGhostResponse,
+        next: &GetGhostResponse,
+    ) -> Result<GhostWrite, Error> {
+        let written = self.swap_ghost(id, Some(before.encode_to_vec()), next).await?;
+        // The sequence is of one process: another agent may have numbered the same ghost otherwise.
+        match &written {
+            GhostWrite::Differs(Some(current)) if is_same(current, before) => {
+                self.swap_ghost(id, Some(current.encode_to_vec()), next).await
+            }
+            _ => Ok(written),
+        }
+    }
+
+    async fn swap_ghost(
+        &self,
+        id: &str,
+        expected: Option<Vec<u8>>,
+        next: &GetGhostResponse,
+    ) -> Result<GhostWrite, Error> {
+        let key = Key::new(format!("{GHOST}{id}"))?;
+        let swapped =
+            self.kv.compare_and_set(&self.namespace, &key, expected, Some(next.encode_to_vec())).await?;
+        Ok(match swapped {
+            SwapResult::Swapped => GhostWrite::Written,
+            // One that cannot be read is of another release, and stays.
+            SwapResult::Conflict(current) => {
+                GhostWrite::Differs(current.and_then(|bytes| GetGhostResponse::decode(&*bytes).ok()))
+            }
+        })
     }
 
     pub(super) async fn put_log(&self, entry: &ShadowLogEntry) -> Result<(), Error> {
         self.put(LOG, &entry.id, entry.encode_to_vec()).await
     }
 
-    pub(super) async fn put_goal(&self, id: &str, goal: &str) -> Result<(), Error> {
-        self.put(GOAL, id, goal.as_bytes().to_vec()).await
+    /// Stores a goal. Returns whether there was none: another agent may have stored one, whose turn is its own.
+    pub(super) async fn put_goal(&self, id: &str, goal: &str) -> Result<bool, Error> {
+        let (key, bytes) = (Key::new(format!("{GOAL}{id}"))?, goal.as_bytes().to_vec());
+        let created = self.kv.compare_and_set(&self.namespace, &key, None, Some(bytes.clone())).await?;
+        if created == SwapResult::Swapped {
+            return Ok(true);
+        }
+        self.put(GOAL, id, bytes).await.map(|()| false)
     }
 
     pub(super) async fn remove_sender(&self, sender: &str) -> Result<(), Error> {

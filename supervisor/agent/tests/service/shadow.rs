@@ -53,7 +53,7 @@ pub(crate) async fn observe(client: &mut Client, observations: Vec<Observation>)
     client.observe(request).await.unwrap().into_inner()
 }
 
-async fn ghosts(client: &mut Client) -> Vec<Ghost> {
+pub(crate) async fn ghosts(client: &mut Client) -> Vec<Ghost> {
     let (mut all, mut page_token) = (Vec::new(), String::new());
     loop {
         let request = ListGhostsRequest { page_size: 3, page_token, ..ListGhostsRequest::default() };
@@ -66,7 +66,7 @@ async fn ghosts(client: &mut Client) -> Vec<Ghost> {
     }
 }
 
-async fn log(client: &mut Client) -> Vec<ShadowLogEntry> {
+pub(crate) async fn log(client: &mut Client) -> Vec<ShadowLogEntry> {
     client.list_shadow_log(ListShadowLogRequest::default()).await.unwrap().into_inner().entries
 }
 

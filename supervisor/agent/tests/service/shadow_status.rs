@@ -7,7 +7,7 @@ use talon_proto::agent::{
     ShadowStatus,
 };
 
-use crate::shadow::{decide, finding, ghost, observe, settled, stats, watching};
+use crate::shadow::{decide, finding, ghost, ghosts, log, observe, settled, stats, watching};
 use crate::support::{Client, TestDirectory};
 
 /// The metrics of the loop, by their names and labels.
@@ -138,4 +138,72 @@ async fn a_secret_that_a_watcher_left_is_neither_stored_nor_sent() {
     );
     let mut operator = agent.client_with("root", "operate", "person").await;
     assert_eq!(metrics(&mut operator).await["redactions_total"], 1.0);
+}
+
+/// A day of work, as a seed has it, with a model on this machine. Of the findings some are labelled as of no use, and the model says so.
+// Promises: SHADOW-49
+#[tokio::test]
+async fn ten_thousand_events_cost_nothing_without_a_finding_and_keep_to_the_limit_with_some() {
+    const EVENTS: u64 = 10_000;
+    const MOST: u32 = 12;
+    let place = TestDirectory::new();
+    let (agent, mut client) = watching(&place, "local_only: true").await;
+    let mut seed = 7u64;
+    let mut random = move |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut event = move |n: u64| {
+        let boundary = ["", "", "prompt", "idle", "commit", "test_end"][random(6) as usize].to_owned();
+        let quiet = Observation { trigger: String::new(), boundary, ..finding(&format!("e{n}"), "") };
+        if n < EVENTS / 2 || random(40) > 0 {
+            return quiet;
+        }
+        let label = if random(5) < 2 { "silence" } else { "useful" };
+        let (trigger, excerpt) = ("test_failed".to_owned(), format!("test {n} failed"));
+        Observation { trigger, excerpt, finding: format!("{label} {n}"), ..quiet }
+    };
+    let request = |observations| ObserveRequest {
+        observations,
+        max_ghosts_per_hour: Some(MOST),
+        ..ObserveRequest::default()
+    };
+    let mut found = 0;
+    for first in (0..EVENTS).step_by(50) {
+        let observations: Vec<Observation> = (first..first + 50).map(&mut event).collect();
+        found += observations.iter().filter(|one| !one.trigger.is_empty()).count();
+        let taken = client.observe(request(observations)).await.unwrap().into_inner();
+        assert!(taken.verdicts.iter().all(|one| one.verdict == "taken"), "{taken:?}");
+        if first == EVENTS / 2 - 50 {
+            let quiet = stats(&mut client).await;
+            assert!(
+                quiet.tokens_today == 0 && quiet.triggers.is_empty() && log(&mut client).await.is_empty()
+            );
+        }
+    }
+    assert!(found > 80, "{found} findings");
+    // Answers may have come too late for most boundaries: further ones come until the limit is reached.
+    for n in 0.. {
+        if stats(&mut client).await.ghosts_last_hour >= MOST {
+            break;
+        }
+        assert!(n < 1000, "the limit is not reached");
+        let more = finding(&format!("m{n}"), &format!("useful m{n}"));
+        client.observe(request(vec![more])).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let limited = finding("late", "useful late");
+    client.observe(request(vec![limited])).await.unwrap();
+    let mut operator = agent.client_with("root", "operate", "person").await;
+    assert!(metrics(&mut operator).await["postponed_total hourly_limit"] >= 1.0);
+    let ended = stats(&mut client).await;
+    assert_eq!(ended.ghosts_last_hour, MOST);
+    let all = ghosts(&mut client).await;
+    assert_eq!(all.len(), MOST as usize);
+    for ghost in &all {
+        let why = client.get_ghost(GetGhostRequest { id: ghost.id.clone() }).await.unwrap().into_inner();
+        let (source, sent) = (why.source.unwrap(), why.sent.unwrap());
+        assert!(source.finding.starts_with("useful") && sent.local, "{source:?}");
+    }
+    assert!(ended.tokens_today > 0 && ended.triggers[0].ghosts == u64::from(MOST), "{ended:?}");
 }

@@ -61,6 +61,14 @@ struct LogQuery {
     cursor: Option<String>,
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+struct StatsQuery {
+    /// Of this sender (scope operate); without it, of the caller.
+    sender: Option<String>,
+}
+
 /// Why a ghost is there.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -134,20 +142,44 @@ struct GhostDecision {
     snooze_for: u64,
 }
 
-/// How the loop of the caller is, and what its triggers led to.
+/// How the loop of a person is, and what its triggers led to.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ShadowStats {
     enabled: bool,
     paused: bool,
+    /// In milliseconds since 1970; absent: until it is resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_until: Option<u64>,
     muted_repositories: Vec<String>,
+    /// Only models on this machine are asked.
+    local_only: bool,
+    /// Which one is asked; empty: the cheapest one.
+    model: String,
+    /// Local times within which no ghost is made: `22:00-07:00`.
+    quiet_hours: String,
+    /// Why no ghost can be made at all, with what to do; empty otherwise.
+    problem: String,
     ghosts_last_hour: u32,
     max_ghosts_per_hour: u32,
     /// In milliseconds.
     cooldown: u64,
     tokens_today: u64,
+    /// Absent without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day_budget_tokens: Option<u64>,
     /// In US dollars.
     cost_today: f64,
+    /// In US dollars; absent without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day_budget: Option<f64>,
+    /// What watchers dropped since the agent started.
+    dropped_by_watchers: u64,
+    /// When the person's watcher was heard last, in milliseconds since 1970; absent: not since the agent started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watcher_seen: Option<u64>,
+    /// What it cannot watch, each with what to do.
+    watcher_limits: Vec<String>,
     triggers: Vec<TriggerStats>,
 }
 
@@ -161,7 +193,10 @@ struct TriggerStats {
     approved: u64,
     dismissed: u64,
     expired: u64,
+    /// Which share of its observations is let through: dismissals lower it, approvals raise it.
     rate_percent: u32,
+    /// How many were held back, by the rule that did.
+    held_back: BTreeMap<String, u64>,
 }
 
 /// Has the loop of the caller rest, or go on.
@@ -263,11 +298,15 @@ async fn decide(
     Ok(Json(decided.into_inner().into()))
 }
 
-/// What the triggers of the caller led to, and what of the limits is left.
-#[utoipa::path(get, path = "/api/shadow/stats", tag = "shadow", responses((status = OK, body = ShadowStats)))]
-async fn stats(State(app): State<App>, caller: Caller) -> Result<Json<ShadowStats>, Problem> {
+/// What the triggers of a person led to, and what of the limits is left.
+#[utoipa::path(get, path = "/api/shadow/stats", tag = "shadow", params(StatsQuery), responses((status = OK, body = ShadowStats)))]
+async fn stats(
+    State(app): State<App>,
+    caller: Caller,
+    Query(query): Query<StatsQuery>,
+) -> Result<Json<ShadowStats>, Problem> {
     require_person(&caller)?;
-    let request = GetShadowStatsRequest::default();
+    let request = GetShadowStatsRequest { sender: query.sender.unwrap_or_default() };
     let found = app.backends.agent(&caller).get_shadow_stats(request).await?.into_inner();
     let state = found.state.unwrap_or_default();
     let triggers = found.triggers.into_iter().map(|one| TriggerStats {
@@ -279,16 +318,27 @@ async fn stats(State(app): State<App>, caller: Caller) -> Result<Json<ShadowStat
         dismissed: one.dismissed,
         expired: one.expired,
         rate_percent: one.rate_percent,
+        held_back: one.held_back,
     });
     Ok(Json(ShadowStats {
         enabled: state.enabled,
         paused: state.paused,
+        paused_until: state.paused_until_unix_ms,
         muted_repositories: state.muted_repositories,
+        local_only: state.local_only,
+        model: state.model,
+        quiet_hours: state.quiet_hours,
+        problem: state.problem,
         ghosts_last_hour: found.ghosts_last_hour,
         max_ghosts_per_hour: found.max_ghosts_per_hour,
         cooldown: found.cooldown_ms,
         tokens_today: found.tokens_today,
+        day_budget_tokens: found.day_budget_tokens,
         cost_today: dollars(found.cost_today_pico_usd),
+        day_budget: found.day_budget_pico_usd.map(dollars),
+        dropped_by_watchers: found.dropped_by_watchers,
+        watcher_seen: found.watcher_seen_unix_ms,
+        watcher_limits: found.watcher_limits,
         triggers: triggers.collect(),
     }))
 }

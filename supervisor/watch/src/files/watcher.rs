@@ -175,7 +175,7 @@ impl FileWatcher {
                     found.push(path.clone());
                 }
                 if recent.len() <= BULK {
-                    recent.extend(listing.recent.iter().map(|name| path.join(name)));
+                    recent.extend(listing.recent.iter().map(|name| path.join(&**name)));
                 }
                 index.borrow_mut().learn(path, listing.files);
                 true

@@ -25,8 +25,7 @@ const RECONNECT_WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon shadow follow
-  talon shadow follow --output json | jq --unbuffered -r 'select(.state == \"waiting\").proposal' |
-    while read -r line; do notify-send Talon \"$line\"; done")]
+  talon shadow follow --output json | jq --unbuffered -r 'select(.state == \"waiting\").proposal'")]
 pub(crate) struct FollowArgs {
     /// Also observations, before the policy decides about them.
     #[arg(long)]

@@ -1,0 +1,89 @@
+//! Writes of ghosts. Each one compares: where several agents have one database, a ghost is made once, and decided about once.
+
+use talon_proto::agent::{GetGhostResponse, Ghost};
+use talon_shadow_policy::GhostEnd;
+use talon_store::Error;
+
+use super::shadow_loop::{ShadowLoop, ShadowState, WAITING};
+use super::store::GhostWrite;
+use crate::notify::ghost_waiting;
+
+impl ShadowLoop {
+    /// Stores a new ghost, and tells of it. One that another agent made of the same question is taken as it is.
+    pub(super) async fn create(
+        &self,
+        inner: &mut ShadowState,
+        id: &str,
+        mut found: GetGhostResponse,
+    ) -> Result<(), Error> {
+        let sequence = inner.next_sequence();
+        if let Some(ghost) = &mut found.ghost {
+            ghost.sequence = sequence;
+        }
+        if let GhostWrite::Differs(current) = self.store.create_ghost(id, &found).await? {
+            self.take_over(inner, id, current);
+            return Ok(());
+        }
+        if let Some(ghost) = &found.ghost {
+            self.notifier.notify(ghost_waiting(ghost));
+            self.emit_ghost(ghost);
+        }
+        inner.stored.ghosts.insert(id.to_owned(), found);
+        inner.sequence = sequence;
+        self.changed.send_replace(sequence);
+        self.metrics.count_shadow_ghost("made");
+        Ok(())
+    }
+
+    /// Stores a changed ghost with its next sequence, and what its end means for its trigger. `None` if another agent changed it
+    /// meanwhile: then it is as that one left it, and nothing was stored.
+    pub(super) async fn put(
+        &self,
+        inner: &mut ShadowState,
+        mut ghost: Ghost,
+        end: Option<GhostEnd>,
+    ) -> Result<Option<Ghost>, Error> {
+        let sequence = inner.next_sequence();
+        ghost.sequence = sequence;
+        let Some(before) = inner.stored.ghosts.get(&ghost.id) else { return Ok(Some(ghost)) };
+        let next = GetGhostResponse { ghost: Some(ghost.clone()), ..before.clone() };
+        if let GhostWrite::Differs(current) = self.store.replace_ghost(&ghost.id, before, &next).await? {
+            self.take_over(inner, &ghost.id, current);
+            return Ok(None);
+        }
+        inner.stored.ghosts.insert(ghost.id.clone(), next);
+        inner.sequence = sequence;
+        self.changed.send_replace(sequence);
+        self.emit_ghost(&ghost);
+        self.wake.notify_one();
+        // One that was snoozed and waits again is none that was made.
+        if ghost.state != WAITING {
+            self.metrics.count_shadow_ghost(&ghost.state);
+        }
+        if let Some((end, record)) = end.zip(inner.stored.senders.get(&ghost.sender)) {
+            let mut record = record.clone();
+            record.policy.ended(&ghost.rule, end);
+            self.store.put_sender(&record).await?;
+            inner.stored.senders.insert(ghost.sender.clone(), record);
+        }
+        Ok(Some(ghost))
+    }
+
+    /// A ghost is as another agent left it; absent if that one removed it. Followers here hear of it.
+    fn take_over(&self, inner: &mut ShadowState, id: &str, current: Option<GetGhostResponse>) {
+        let sequence = inner.next_sequence();
+        match current {
+            Some(mut current) => {
+                if let Some(ghost) = &mut current.ghost {
+                    ghost.sequence = sequence;
+                    self.emit_ghost(ghost);
+                }
+                inner.stored.ghosts.insert(id.to_owned(), current);
+            }
+            None => drop(inner.stored.ghosts.remove(id)),
+        }
+        inner.sequence = sequence;
+        self.changed.send_replace(sequence);
+        self.wake.notify_one();
+    }
+}
