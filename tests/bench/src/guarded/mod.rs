@@ -2,7 +2,6 @@
 //! supervisor.
 
 pub(crate) mod bubblewrap;
-mod completions;
 mod echo;
 mod host;
 mod in_process;

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use talon_telemetry::{Format, Settings};
 
-use super::completions::AgentCompletions;
 use super::{echo, host, in_process, layers, lines, listeners, lua, many, sanitizer, start, start_true};
-use crate::paced::{self, Pace};
 
 /// The role of one process.
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -50,23 +48,6 @@ pub enum Part {
     Lines {
         /// Its socket.
         socket: PathBuf,
-    },
-    /// Runs loads of chat completions through an agent's socket.
-    Completions {
-        /// The socket.
-        socket: PathBuf,
-    },
-    /// The same at planned times, in turns.
-    PacedCompletions {
-        /// The socket.
-        socket: PathBuf,
-        /// The case of its figures.
-        case: String,
-        /// The name of what answers.
-        contender: String,
-        /// How often.
-        #[command(flatten)]
-        pace: Pace,
     },
     /// Measures a Lua hook in the machine of `talon-lua`, and in other interpreters, in turns.
     LuaMachine {
@@ -133,12 +114,6 @@ impl Part {
                     crate::worker::serve(listeners::EventFanOut::of(socket, count).await?).await
                 }
                 Self::Lines { socket } => crate::worker::serve(lines::LogCaller::of(socket).await?).await,
-                Self::Completions { socket } => {
-                    crate::worker::serve(AgentCompletions::to(&socket).await?).await
-                }
-                Self::PacedCompletions { socket, case, contender, pace } => {
-                    paced::serve(AgentCompletions::to(&socket).await?, &case, &contender, pace).await
-                }
                 Self::LuaMachine { rivals } => lua::serve_machine(rivals).await,
                 Self::LuaPlugin { config, scripts_dir, quick } => {
                     Box::pin(lua::serve_plugin(config, scripts_dir, quick)).await

@@ -1,6 +1,7 @@
 //! What Talon is compared with: unmodified sockets and tonic, on one thread each, with the system's
 //! allocator. One thread, because measured that is tonic's fastest configuration on a single core.
 
+mod agent_socket;
 mod bare;
 pub(crate) mod completions;
 mod flood;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use super::agent_socket::AgentCompletions;
 use super::completions::{Completions, Question};
 use super::{bare, flood, mcp, model, pipe, raw, relay, spawner, state};
 use crate::neighbours;
@@ -102,6 +103,23 @@ pub enum Part {
         #[command(flatten)]
         pace: Pace,
     },
+    /// Runs loads of chat completions through an agent's socket.
+    AgentCompletions {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// The same at planned times, in turns.
+    PacedAgentCompletions {
+        /// The socket.
+        socket: PathBuf,
+        /// The case of its figures.
+        case: String,
+        /// The name of what answers.
+        contender: String,
+        /// How often.
+        #[command(flatten)]
+        pace: Pace,
+    },
     /// Answers `PluginService.Execute` by forwarding it to another server.
     Relay {
         /// Where.
@@ -149,6 +167,12 @@ impl Part {
                 Self::PacedCompletions { address, token, case, contender, pace } => {
                     let caller = Completions::new(address, &token, Question::Whole);
                     paced::serve(caller, &case, &contender, pace).await
+                }
+                Self::AgentCompletions { socket } => {
+                    crate::worker::serve(AgentCompletions::to(&socket).await?).await
+                }
+                Self::PacedAgentCompletions { socket, case, contender, pace } => {
+                    paced::serve(AgentCompletions::to(&socket).await?, &case, &contender, pace).await
                 }
                 Self::Relay { socket, to } => bare::serve(&socket, relay::Relay::to(&to).await?).await,
             }

@@ -26,8 +26,8 @@ pub(super) fn run(bench: &mut Bench<'_>, system: &System, per_second: f64) -> Re
     let mut ours = Command::new(program("talon-bench-stock"));
     ours.arg("paced-completions").arg(system.gateway.to_string()).arg(&system.token);
     let mut ours = start(GATEWAY, ours)?;
-    let mut socket = Command::new(program("talon-bench-guarded"));
-    socket.arg("paced-completions").arg(system.supervisor.agent_socket());
+    let mut socket = Command::new(program("talon-bench-stock"));
+    socket.arg("paced-agent-completions").arg(system.supervisor.agent_socket());
     let mut socket = start(AGENT_SOCKET, socket)?;
     for round in 0..=rounds {
         bench.probe.run_once();

@@ -65,8 +65,8 @@ fn contenders(system: &System, rival: Option<&Arc<LiteLlm>>, question: Question)
     let mut ours = asks(system.gateway, &system.token, question)?;
     drivers.push(Driver::start(GATEWAY, &mut ours, talon.clone(), Arc::clone(&system.supervisor))?);
     if question == Question::Whole {
-        let mut socket = Command::new(program("talon-bench-guarded"));
-        socket.arg("completions").arg(system.supervisor.agent_socket());
+        let mut socket = Command::new(program("talon-bench-stock"));
+        socket.arg("agent-completions").arg(system.supervisor.agent_socket());
         drivers.push(Driver::start(
             AGENT_SOCKET,
             &mut socket,

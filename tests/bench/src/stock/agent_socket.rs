@@ -9,9 +9,9 @@ use talon_proto::agent::{CompleteRequest, CompletionMessage};
 use talon_tests::dial;
 use tonic::transport::Channel;
 
+use super::completions::QUESTION;
+use super::model::LAST_WORD;
 use crate::load::Caller;
-use crate::stock::completions::QUESTION;
-use crate::stock::model::LAST_WORD;
 
 #[derive(Clone)]
 pub(super) struct AgentCompletions(AgentClient<Channel>);
