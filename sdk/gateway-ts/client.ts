@@ -8,6 +8,7 @@ import type {
   Envelope,
   Problem,
   Resume,
+  Routes,
   SessionUpdate,
   TurnCancel,
 } from "./types";
@@ -31,6 +32,15 @@ export class ProblemError extends Error {
   }
 }
 
+/** What a route of the description is called with: parts of its path and of its query by their names, and its body. */
+export interface CallOptions<R extends keyof Routes> {
+  path?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: Routes[R]["body"];
+}
+
+type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
 /** HTTP: sends JSON, and gives JSON, or throws a ProblemError. */
 export class GatewayClient {
   /** `token` is absent in a browser's session, which has a cookie; then writes need `sessionToken` (GET /api/session). */
@@ -40,7 +50,15 @@ export class GatewayClient {
     readonly sessionToken?: string,
   ) {}
 
-  async request<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
+  /** Calls a route: call("GET /api/sessions/{id}", { path: { id } }). */
+  call<R extends keyof Routes>(route: R, options: CallOptions<R> = {}): Promise<Routes[R]["answer"]> {
+    const [method, template] = route.split(" ") as [Method, string];
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.path?.[name] ?? ""));
+    const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query)}`;
+    return this.request<Routes[R]["answer"]>(method, path + query, options.body);
+  }
+
+  async request<T>(method: Method, path: string, body?: unknown): Promise<T> {
     const headers = this.authorization();
     if (this.sessionToken !== undefined) headers["x-talon-session"] = this.sessionToken;
     if (body !== undefined) headers["content-type"] = "application/json";

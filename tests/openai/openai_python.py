@@ -26,6 +26,11 @@ pieces = list(stream)
 text = "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices)
 assert text == "One two three.", pieces
 assert pieces[-1].usage.total_tokens > 0, pieces[-1]
+# The provider ignores stops, and the answer ends there all the same.
+short = client.chat.completions.create(model=MODEL, messages=said, stop=" three", seed=7)
+assert short.choices[0].message.content == "One two" and short.choices[0].finish_reason == "stop", short
+stream = client.chat.completions.create(model=MODEL, messages=said, stop=["four", "two"], stream=True)
+assert "".join(piece.choices[0].delta.content or "" for piece in stream).strip() == "One"
 form = client.chat.completions.parse(
     model=MODEL, messages=[{"role": "user", "content": "Which city?"}], response_format=City
 )
@@ -63,10 +68,10 @@ assert [len(one.embedding) for one in made.data] == [3, 3] and made.data[1].embe
 plain = client.embeddings.create(model="local/vectors", input="a", encoding_format="float")
 assert plain.data[0].embedding == made.data[0].embedding, plain
 try:
-    client.chat.completions.create(model=MODEL, messages=said, seed=7)
-    raise SystemExit("a seed is not honoured, so it has to be refused")
+    client.chat.completions.create(model=MODEL, messages=said, n=2)
+    raise SystemExit("there is one answer, so several have to be refused")
 except openai.BadRequestError as error:
-    assert error.param == "seed", error
+    assert error.param == "n", error
 try:
     client.with_options(api_key="talon_none").models.list()
     raise SystemExit("nobody was let in")
@@ -79,6 +84,8 @@ assert one.output_text == "One two three." and one.status == "completed", one
 two = client.responses.create(model=MODEL, input="What did I say?", previous_response_id=one.id)
 assert two.output_text == "You said: Count", two
 assert client.responses.retrieve(one.id).output_text == one.output_text
+noted = client.responses.create(model=MODEL, input="Count", metadata={"topic": "demo"})
+assert noted.metadata == client.responses.retrieve(noted.id).metadata == {"topic": "demo"}, noted
 with client.responses.stream(model=MODEL, input="Count") as stream:
     kinds = [event.type for event in stream]
     whole = stream.get_final_response()

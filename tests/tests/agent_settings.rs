@@ -43,11 +43,12 @@ async fn session(supervisor: &Supervisor, id: &str, change: &[&str]) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_sets_what_its_session_wants_and_shows_it() {
     let (supervisor, provider) = start().await;
-    let lines = "/temperature 0.5\nOne\n/top_p 0.9\n/max_tokens 200\n/verbosity low\n/metadata team=ops gone=x\n/metadata gone=\n\
-                 /temperature\n/verbosity\n/metadata\nTwo\n/temperature default\n/temperature warm\n/temperature\nThree\n";
+    let lines = "/temperature 0.5\nOne\n/top_p 0.9\n/max_tokens 200\n/verbosity low\n/verbose on\n/metadata team=ops gone=x\n/metadata gone=\n\
+                 /temperature\n/verbosity\n/verbose\n/metadata\nTwo\n/temperature default\n/temperature warm\n/temperature\nThree\n";
     let said = chat(&supervisor, &[], lines).await;
     assert!(said.contains("answers: temperature 0.5, top_p 0.9, at most 200 tokens"), "{said}");
     assert!(said.contains("how detailed answers are: low") && said.contains("\nteam=ops\n"), "{said}");
+    assert!(said.contains("channels show arguments and results of calls: on"), "{said}");
     assert!(said.contains("a temperature is a number from 0 to 2"), "{said}");
     assert!(said.contains("answers: top_p 0.9, at most 200 tokens") && !said.contains("gone=x"), "{said}");
     let asked = bodies(&provider);
@@ -64,11 +65,13 @@ async fn a_chat_sets_what_its_session_wants_and_shows_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn options_are_for_one_question_or_stay_with_the_session() {
     let (supervisor, provider) = start().await;
-    let asked = ask(&supervisor, "One", &["--verbosity", "high", "--metadata", "team=ops"]).await;
+    let options = ["--verbosity", "high", "--metadata", "team=ops", "--verbose", "on"];
+    let asked = ask(&supervisor, "One", &options).await;
     assert_eq!(asked.code, Some(0), "{asked:?}");
     let id = asked.text("session_id").to_owned();
     let shown = session(&supervisor, &id, &["--temperature", "0.5", "--metadata", "ticket=OPS-7"]).await;
     assert_eq!(shown["metadata"], json!({ "team": "ops", "ticket": "OPS-7" }), "{shown}");
+    assert_eq!(shown["verbose"], true, "{shown}");
     // The question's own verbosity did not stay.
     assert_eq!(
         (&shown["verbosity"], &shown["sampling"]["temperature"]),
@@ -86,7 +89,11 @@ async fn options_are_for_one_question_or_stay_with_the_session() {
     assert_eq!(wants("short answers"), [false, false, true]);
     let shown = session(&supervisor, &id, &["--reset", "--metadata", "team="]).await;
     assert_eq!((&shown["verbosity"], &shown["sampling"]), (&json!(""), &Value::Null), "{shown}");
-    assert_eq!(shown["metadata"], json!({ "ticket": "OPS-7" }), "{shown}");
+    assert_eq!(
+        (&shown["metadata"], &shown["verbose"]),
+        (&json!({ "ticket": "OPS-7" }), &json!(false)),
+        "{shown}"
+    );
     let refused = ask(&supervisor, "Four", &["--temperature", "3"]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
     let refused = supervisor.cli(&["session", "set", &id]).await;

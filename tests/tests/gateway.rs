@@ -8,9 +8,12 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use talon_proto::host::GatewayStatus;
 use talon_tests::http::{Answer, send_tcp};
-use talon_tests::{Builder, Client, Supervisor};
+use talon_tests::{Builder, Client, ServiceManager, Supervisor};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+
+#[path = "../gateway/bad_input.rs"]
+mod bad_input;
 
 /// A gateway on a port that the kernel chooses. The agent has nobody to ask, and answers.
 fn gateway(keys: &str) -> Builder {
@@ -160,6 +163,24 @@ async fn a_takeover_keeps_the_listener_and_the_tokens() {
     new.stop().await;
 }
 
+// Promises: GW-252
+#[tokio::test]
+async fn a_service_manager_hands_in_the_listener_and_keeps_it() {
+    let manager = ServiceManager::new();
+    let unit = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unit.local_addr().unwrap();
+    manager.socket("gateway", unit.into());
+    // What the unit says counts, and not the key.
+    let builder = Builder::new().config("gateway: { enabled: true, address: '127.0.0.1:1' }");
+    let supervisor = manager.attach(builder).start().await;
+    let (served, _) = serving(&supervisor).await;
+    assert_eq!(served, address, "{}", supervisor.log());
+    assert_eq!(get(address, "/api/health", &[]).await.status, 200);
+    supervisor.stop().await;
+    // Nobody serves, and whoever connects waits for the next start.
+    TcpStream::connect(address).await.unwrap();
+}
+
 // Promises: GW-20, GW-21, GW-22, GW-23
 #[tokio::test]
 async fn a_token_that_is_wrong_expired_or_revoked_opens_nothing() {
@@ -229,7 +250,7 @@ async fn a_link_opens_one_session_of_a_browser() {
     supervisor.stop().await;
 }
 
-// Promises: GW-40, GW-41
+// Promises: GW-40, GW-41, GW-262
 #[tokio::test]
 async fn pages_of_other_sites_and_other_names_are_refused() {
     let supervisor = gateway("origins: ['https://desk.example']").start().await;
@@ -242,6 +263,27 @@ async fn pages_of_other_sites_and_other_names_are_refused() {
     for foreign in ["Origin: https://evil.example", "Origin: null", "Sec-Fetch-Site: cross-site", &rebound] {
         let answer = get(address, "/api/health", &[foreign]).await;
         assert_eq!((answer.status, problem(&answer).as_str()), (403, "foreign-site"), "{foreign}");
+    }
+    // A page of a listed site may send a token, and never the cookie.
+    let preflight = async |origin: &str| {
+        let asks = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization"];
+        request(address, "OPTIONS", "/api/sessions", &[origin, asks[0], asks[1]], "").await
+    };
+    let listed = preflight("Origin: https://desk.example").await;
+    assert!(listed.head.contains("access-control-allow-origin: https://desk.example"), "{listed:?}");
+    assert!(!listed.head.contains("access-control-allow-credentials"), "{listed:?}");
+    let foreign = preflight("Origin: https://evil.example").await;
+    assert!(foreign.status == 403 && !foreign.head.contains("access-control-allow-origin"), "{foreign:?}");
+    let answer = get(address, "/api/health", &[]).await;
+    for header in [
+        "content-security-policy: default-src 'none'; frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "x-frame-options: DENY",
+        "referrer-policy: no-referrer",
+        "cross-origin-resource-policy: same-origin",
+        "cache-control: no-store",
+    ] {
+        assert!(answer.head.contains(header), "{header}: {answer:?}");
     }
     let nameless = send_tcp(address, "GET /api/health HTTP/1.0\r\n\r\n").await;
     assert_eq!(nameless.status, 403, "{nameless:?}");
@@ -261,6 +303,20 @@ async fn slow_headers_and_slow_bodies_are_cut_off_and_large_ones_refused() {
     let mut rest = Vec::new();
     let _ = slow.read_to_end(&mut rest).await;
     assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{:?}", String::from_utf8_lossy(&rest));
+    // Half a body, and then nothing.
+    let credential = bearer(&secret);
+    let half = format!(
+        "POST /api/sessions HTTP/1.1\r\nHost: {address}\r\n{credential}\r\nContent-Length: 9\r\n\r\n{{"
+    );
+    let late = send_tcp(address, &half).await;
+    assert_eq!((late.status, problem(&late).as_str()), (408, "request-timeout"));
+    // Half open: it was served, and is not heard of again.
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    let whole = format!("GET /api/health HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    silent.write_all(whole.as_bytes()).await.unwrap();
+    let mut heard = String::new();
+    silent.read_to_string(&mut heard).await.unwrap();
+    assert!(heard.starts_with("HTTP/1.1 200 "), "{heard}");
     // Refused by what it announces.
     let large = get(address, "/api/health", &[&bearer(&secret), "Content-Length: 102400"]).await;
     assert_eq!((large.status, problem(&large).as_str()), (413, "too-large"));

@@ -11,6 +11,7 @@ use crate::config_updates::ConfigUpdates;
 use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
 use crate::socket_counters::SocketCounters;
+use crate::task_updates::TaskUpdates;
 
 /// The state of the router. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct App {
     pub(crate) background_turns: BackgroundTurns,
     /// Changes of the configuration.
     pub(crate) config_updates: ConfigUpdates,
+    /// Runs of jobs.
+    pub(crate) task_updates: TaskUpdates,
     /// What is open for long (WebSocket, SSE) watches its caller's credential here.
     pub revocations: Revocations,
     ending: CancellationToken,
@@ -48,6 +51,7 @@ impl App {
             sockets: Arc::default(),
             background_turns: BackgroundTurns::default(),
             config_updates: ConfigUpdates::default(),
+            task_updates: TaskUpdates::default(),
             revocations: Revocations::default(),
             ending,
         }

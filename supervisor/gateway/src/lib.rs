@@ -39,6 +39,7 @@
 //! | `clock`, `socket_counters` | the time of events; open WebSockets, and what became of them |
 //! | [`app`] | what all routes share |
 //! | `config_updates` | changes of the configuration, for clients that may read it |
+//! | `task_updates` | runs of jobs, for clients that operate |
 //! | `background` | places of turns that nobody waits for |
 //! | [`testing`] | the router over given connections, without a supervisor |
 
@@ -72,6 +73,7 @@ mod session_events;
 pub mod settings;
 mod socket_counters;
 mod sse;
+mod task_updates;
 pub mod testing;
 mod turn;
 mod ws;

@@ -7,7 +7,8 @@ use tower::ServiceBuilder;
 use crate::api;
 use crate::app::App;
 use crate::layers::{
-    bounded_body, cross_origin, identify, limited_by_address, own_site, require_caller, security_headers,
+    bounded_body, close_after_chunks, cross_origin, identify, limited_by_address, own_site, require_caller,
+    security_headers,
 };
 use crate::openai;
 use crate::pages::pages;
@@ -20,7 +21,6 @@ pub fn router(app: App) -> Router {
     let for_callers = Router::new()
         .merge(api::routes())
         .merge(ws::routes())
-        .merge(openai::routes())
         .merge(routes::routes())
         .route_layer(from_fn(require_caller));
     open.merge(for_callers)
@@ -28,6 +28,7 @@ pub fn router(app: App) -> Router {
         .layer(
             // From the outermost to the innermost.
             ServiceBuilder::new()
+                .layer(from_fn(close_after_chunks)) // whoever answers
                 .layer(from_fn(with_request_id)) // every answer and log line has an id
                 .layer(map_response(security_headers)) // also on refusals
                 .layer(from_fn(openai::errors)) // below /v1 errors have OpenAI's shape

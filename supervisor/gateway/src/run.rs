@@ -26,6 +26,7 @@ use crate::listener::{Certificates, ListenError, Server, TlsError, Traffic, bind
 use crate::route_table::PluginRoutes;
 use crate::router::router;
 use crate::settings::{Settings, SettingsError};
+use crate::task_updates;
 
 /// How long requests may take to finish at shutdown. The supervisor waits somewhat longer.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
@@ -197,7 +198,11 @@ impl RunningGateway {
         tokio::spawn(async move { ending.run_until_cancelled(following).await });
         let settings = app.clone();
         let may_watch = move || settings.settings().max_role >= Role::Operate;
-        let following = config_updates::follow(app.backends.clone(), app.config_updates.clone(), may_watch);
+        let following =
+            config_updates::follow(app.backends.clone(), app.config_updates.clone(), may_watch.clone());
+        let ending = app.ending();
+        tokio::spawn(async move { ending.run_until_cancelled(following).await });
+        let following = task_updates::follow(app.backends.clone(), app.task_updates.clone(), may_watch);
         let ending = app.ending();
         tokio::spawn(async move { ending.run_until_cancelled(following).await });
         let traffic = server.traffic();

@@ -47,7 +47,11 @@ impl Turn {
         caller: &Caller,
         request: AskRequest,
     ) -> Result<Self, Status> {
-        let mut chunks = app.backends.agent(caller).ask(request).await?.into_inner();
+        let mut agent = match request.can_answer {
+            true => app.backends.agent_that_asks_back(caller),
+            false => app.backends.agent(caller),
+        };
+        let mut chunks = agent.ask(request).await?.into_inner();
         match chunks.message().await? {
             Some(Chunk { kind: Some(Kind::Started(started)) }) => Ok(Self { started, chunks }),
             _ => Err(Status::unavailable("the agent began no turn")),

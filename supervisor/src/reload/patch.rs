@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use talon_proto::host::ConfigValue;
 
 use super::overlay_write::OverlayWrite;
-use super::reloader::Reloader;
+use super::reloader::{NextConfig, Reloader};
 use super::trigger::ReloadTrigger;
 use crate::blocking::blocking;
 use crate::config::overlay::{
@@ -98,9 +98,10 @@ impl Reloader {
         if revision.is_some_and(|revision| revision != current) {
             return Err(PatchError::OtherRevision(current));
         }
-        let refused = self.refused_edits(&edits);
-        if !refused.is_empty() {
-            return Ok(PatchOutcome { problems: refused, ..PatchOutcome::default() });
+        let refused = |problems| Ok(PatchOutcome { problems, ..PatchOutcome::default() });
+        let not_allowed = self.refused_edits(&edits);
+        if !not_allowed.is_empty() {
+            return refused(not_allowed);
         }
         let file = OverlayFile::at(path);
         let reading = file.clone();
@@ -120,24 +121,20 @@ impl Reloader {
             let message = format!(
                 "the overlay would have more than {MAX_OVERLAY_BYTES} bytes: write these values in the config file"
             );
-            return Ok(PatchOutcome { problems: vec![whole(message)], ..PatchOutcome::default() });
+            return refused(vec![whole(message)]);
         }
         let options = LoadOptions {
             overlay: OverlayUse::Candidate(Arc::clone(&written)),
             ..self.parts().options.clone()
         };
-        // Once more below; here each problem has its key.
-        let checking = options.clone();
-        let refused = match self.reader().read(move || config::load(&checking)).await {
-            Ok(Ok(_)) => Vec::new(),
-            Ok(Err(errors)) => problems(&errors),
-            Err(stuck) => vec![whole(stuck.to_string())],
+        let loaded = match self.reader().read(move || config::load(&options)).await {
+            Ok(Ok(loaded)) => loaded,
+            Ok(Err(errors)) => return refused(problems(&errors)),
+            Err(stuck) => return refused(vec![whole(stuck.to_string())]),
         };
-        if !refused.is_empty() {
-            return Ok(PatchOutcome { problems: refused, ..PatchOutcome::default() });
-        }
         let write = OverlayWrite::new(file.clone(), written, text.into());
-        let outcome = self.take_over(options, dry_run, ReloadTrigger::Overlay, Some(write)).await;
+        let next = NextConfig::Read(Box::new(loaded));
+        let outcome = self.take_over(next, dry_run, ReloadTrigger::Overlay, Some(write)).await;
         let mut patched = PatchOutcome {
             accepted: outcome.accepted,
             problems: outcome.problems.into_iter().map(whole).collect(),

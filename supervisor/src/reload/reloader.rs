@@ -81,6 +81,14 @@ struct ActiveConfig {
     loaded: Arc<Loaded>,
 }
 
+/// The configuration to take over.
+pub(super) enum NextConfig {
+    /// To be read from these sources.
+    Unread(LoadOptions),
+    /// It was read and checked.
+    Read(Box<Loaded>),
+}
+
 impl Reloader {
     pub(crate) fn new(parts: ReloaderParts) -> Self {
         let running = ActiveConfig {
@@ -198,13 +206,13 @@ impl Reloader {
     async fn reload_now(&self, dry_run: bool, trigger: ReloadTrigger) -> ReloadOutcome {
         let _turn = self.turn().await;
         let options = self.parts().options.clone();
-        self.take_over(options, dry_run, trigger, None).await
+        self.take_over(NextConfig::Unread(options), dry_run, trigger, None).await
     }
 
-    /// Loads, compares and applies, for who has the turn. An overlay is written once everything else is known to fit.
+    /// Loads what is not loaded yet, compares and applies, for who has the turn. An overlay is written once everything else is known to fit.
     pub(super) async fn take_over(
         &self,
-        options: LoadOptions,
+        next: NextConfig,
         dry_run: bool,
         trigger: ReloadTrigger,
         overlay: Option<OverlayWrite>,
@@ -217,10 +225,15 @@ impl Reloader {
             return self.refuse(vec![problem], quiet);
         }
         let _told = if dry_run { None } else { self.parts().manager.reload() };
-        let loaded = match self.inner.reader.read(move || config::load(&options)).await {
-            Ok(Ok(loaded)) => loaded,
-            Ok(Err(errors)) => return self.refuse(texts(&errors), quiet),
-            Err(stuck) => return self.refuse(vec![stuck.to_string()], quiet),
+        let loaded = match next {
+            NextConfig::Read(loaded) => *loaded,
+            NextConfig::Unread(options) => {
+                match self.inner.reader.read(move || config::load(&options)).await {
+                    Ok(Ok(loaded)) => loaded,
+                    Ok(Err(errors)) => return self.refuse(texts(&errors), quiet),
+                    Err(stuck) => return self.refuse(vec![stuck.to_string()], quiet),
+                }
+            }
         };
         let running = self.config();
         let wanted = Arc::new(loaded.config.applicable_to(&running));

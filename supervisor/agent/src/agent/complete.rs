@@ -15,7 +15,7 @@ use super::spec::{SessionPlace, TurnRequest, spec};
 use crate::driver::{Caller, HandedOverCalls};
 use crate::error_status::journal_error_status;
 use crate::journal::{JournalEntry, session_position, turn_entries};
-use crate::stateless::{KeptTurn, PassingImages};
+use crate::stateless::{CachedTurn, PassingImages};
 use crate::tool_result::CallOutcome;
 use crate::turns::{RunningTurn, Subscription};
 
@@ -111,7 +111,7 @@ impl Agent {
     fn keep(&self, caller: &Caller, handed_over: HandedOverCalls, images: &PassingImages) {
         let HandedOverCalls { calls, messages } = handed_over;
         let images = images.bytes_of(crate::driver::images(&messages));
-        self.kept_turns.add(&caller.sender, &calls, KeptTurn { messages, images });
+        self.turn_cache.add(&caller.sender, &calls, CachedTurn { messages, images });
     }
 
     /// Deletes what calls of the turn stored under its name: tasks of sub-agents, and rules for its session.

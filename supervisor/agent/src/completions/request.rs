@@ -8,6 +8,7 @@ use talon_sanitize::{FamilyCounts, prefix};
 use super::grant::Grant;
 use super::limits::{MAX_MESSAGES, MAX_STOP_BYTES, MAX_STOPS};
 use super::refusal::RefusalError;
+use crate::stop_sequences::cut_at_stop;
 use crate::tokens::{Estimate, TokenCounter as _};
 
 /// How much of a text that does not fit is shown.
@@ -87,11 +88,7 @@ impl Prompt {
 
     /// Where the text ends: before the first of the stops, if one is in it.
     pub(super) fn cut(&self, text: &mut String) -> bool {
-        let first = self.stop.iter().filter_map(|stop| text.find(stop.as_str())).min();
-        if let Some(at) = first {
-            text.truncate(at);
-        }
-        first.is_some()
+        cut_at_stop(&self.stop, text)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::budget::Limit;
 use crate::journal::JournalEntry;
 use crate::loop_context::Failure;
 use crate::machine::Fact;
+use crate::stop_sequences::{StopFilter, cut_at_stop};
 
 impl TurnRun<'_> {
     /// Asks the model; its answer is the fact.
@@ -49,6 +50,8 @@ impl TurnRun<'_> {
             temperature: self.spec.sampling.temperature(),
             top_p: self.spec.sampling.top_p(),
             max_output_tokens: self.spec.sampling.max_tokens,
+            stop: self.stops().to_vec(),
+            seed: self.spec.client.as_ref().and_then(|client| client.seed),
             stable_messages: question.stable_messages,
             images,
             ..Request::default()
@@ -62,10 +65,12 @@ impl TurnRun<'_> {
             thinking: String::new(),
             prefix: String::new(),
             withholds: self.withholds_text(),
+            stops: StopFilter::new(self.stops().to_vec()),
         };
         let span = self.begin_model_span(&request);
         let said = self.unless_stopped(self.ask_and_continue(&mut request, tokens, &mut forward)).await;
         self.end_model_span(span, &said);
+        forward.end();
         match said {
             Ok(Ok(answers)) => {
                 let thinking = forward.thinking;
@@ -99,7 +104,7 @@ impl TurnRun<'_> {
         for _ in 0..continuations {
             let Some(last) = answers.last().filter(|last| is_cut(&last.answer)) else { break };
             // Half of a structured answer is no beginning of another one.
-            if self.schema.is_some() || self.costs_too_much(&answers) {
+            if self.schema.is_some() || self.costs_too_much(&answers) || self.has_stopped(&answers) {
                 break;
             }
             forward.prefix.push_str(&last.answer.text);
@@ -120,6 +125,12 @@ impl TurnRun<'_> {
             }
         }
         Ok(answers)
+    }
+
+    /// Whether a stop is in what was answered so far.
+    fn has_stopped(&self, answers: &[Answered]) -> bool {
+        let mut text: String = answers.iter().map(|answered| answered.answer.text.as_str()).collect();
+        cut_at_stop(self.stops(), &mut text)
     }
 
     /// Corrects the estimate for the model by what its provider reports, if the question was counted for it.
@@ -169,6 +180,10 @@ impl TurnRun<'_> {
             sum.add(usage.unwrap_or_default());
             whole.usage = Some(sum);
             whole = Answer { cut_call, finish, model, thoughts, ..whole };
+        }
+        if cut_at_stop(self.stops(), &mut whole.text) {
+            // What came after it does not count.
+            (whole.calls, whole.cut_call, whole.finish) = (Vec::new(), None, Finish::Stop);
         }
         let micro_usd = self.account.take_unreported_micro_usd();
         self.withheld = self.withholds_text();
@@ -271,14 +286,28 @@ struct Forward<'a> {
     prefix: String,
     /// Whether pieces of the answer stay here, since hooks have not seen it.
     withholds: bool,
+    /// Where the answer ends, as its client said.
+    stops: StopFilter,
+}
+
+impl Forward<'_> {
+    /// Passes on what waited for the rest of the answer.
+    fn end(&mut self) {
+        let text = self.stops.end();
+        self.partial.push_str(&text);
+        if !text.is_empty() && !self.withholds {
+            self.listener.on_chunk(Kind::Text(agent::Text { text, whole: false }));
+        }
+    }
 }
 
 impl AnswerListener for Forward<'_> {
     fn on_event(&mut self, event: AnswerEvent) {
         let kind = match event {
             AnswerEvent::Piece(Chunk::Text(text)) => {
+                let text = self.stops.push(text);
                 self.partial.push_str(&text);
-                if self.withholds {
+                if self.withholds || text.is_empty() {
                     return;
                 }
                 Kind::Text(agent::Text { text, whole: false })
@@ -309,6 +338,7 @@ impl AnswerListener for Forward<'_> {
                 self.listener.on_chunk(Kind::Notice(notice));
                 self.partial.clone_from(&self.prefix);
                 self.thinking.clear();
+                self.stops.restart();
                 if self.prefix.is_empty() || self.withholds {
                     return;
                 }

@@ -130,6 +130,7 @@ impl TurnRun<'_> {
             sender_name: self.spec.origin.sender_name.clone(),
             member: self.spec.origin.member.clone(),
             merged: self.spec.origin.merged.clone(),
+            metadata: self.spec.origin.metadata.clone(),
         }
     }
 
@@ -156,8 +157,9 @@ impl TurnRun<'_> {
             sender_name,
             member,
             merged,
+            metadata,
         } = with;
-        self.spec.origin = MessageOrigin { client_id, channel, sender_name, member, merged };
+        self.spec.origin = MessageOrigin { client_id, channel, sender_name, member, merged, metadata };
         self.spec.plans_first |= plans_first;
         // Nothing of before counts as no limit.
         self.spec.budgets.micro_usd = match (self.spec.budgets.micro_usd, micro_usd) {

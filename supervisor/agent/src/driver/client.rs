@@ -79,10 +79,20 @@ impl TurnRun<'_> {
         ends_at_limit && self.spec.sampling.max_tokens.is_some()
     }
 
-    /// The answer that ends where the client wanted it to end.
+    /// Texts before which an answer ends, as the client said.
+    pub(super) fn stops(&self) -> &[String] {
+        self.spec.client.as_ref().map_or(&[], |client| &client.stop)
+    }
+
+    /// The answer that ends where the client wanted it to end, also at its very beginning.
     pub(super) fn cut_as_wanted(&self, answer: &Answer) -> Option<FinalAnswer> {
-        let is_cut = answer.finish == Finish::Length && self.has_wanted_length();
-        is_cut.then(|| FinalAnswer { text: answer.text.trim().to_owned(), value: None })
+        let text = answer.text.trim();
+        let is_wanted = match answer.finish {
+            Finish::Length => self.has_wanted_length(),
+            Finish::Stop => text.is_empty() && !self.stops().is_empty(),
+            _ => false,
+        };
+        is_wanted.then(|| FinalAnswer { text: text.to_owned(), value: None })
     }
 
     /// How the answer finished.
@@ -90,7 +100,7 @@ impl TurnRun<'_> {
         let context = self.turn.context();
         match context.answer() {
             _ if context.hands_over() => "client_calls",
-            Some(answer) if self.cut_as_wanted(answer).is_some() => "length",
+            Some(answer) if answer.finish == Finish::Length && self.has_wanted_length() => "length",
             _ => "stop",
         }
     }

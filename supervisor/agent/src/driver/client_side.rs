@@ -26,6 +26,10 @@ pub struct ClientSide {
     pub is_stateless: bool,
     /// Whether an answer that reaches the most tokens that the client set ends there.
     pub ends_at_limit: bool,
+    /// Texts before which an answer ends.
+    pub stop: Vec<String>,
+    /// For answers that can be had again, of providers that have a word for it.
+    pub seed: Option<i64>,
 }
 
 /// The calls with which a turn ended, for its client to make.

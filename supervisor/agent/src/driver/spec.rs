@@ -77,6 +77,8 @@ pub struct MessageOrigin {
     pub member: String,
     /// The names of other messages that are a part of it.
     pub merged: Vec<String>,
+    /// What its client noted beside it, for itself.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// The specification of a turn.

@@ -107,6 +107,7 @@ fn client_message(
 fn show_request(shown: &mut agent::Message, with: TurnOptions) {
     shown.media = media_of(&with);
     (shown.channel, shown.sender_name, shown.client_id) = (with.channel, with.sender_name, with.client_id);
+    shown.metadata = with.metadata;
 }
 
 pub(super) fn media_of(with: &TurnOptions) -> Vec<agent::MediaInfo> {

@@ -1,5 +1,7 @@
 //! The entries of a journal, and the journal as a turn sees it.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -142,6 +144,9 @@ pub struct TurnOptions {
     /// The clients' names of other messages that are a part of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<String>,
+    /// What its client noted beside it, for itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// What a turn used, for clients that come back after its end.

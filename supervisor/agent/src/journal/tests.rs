@@ -133,6 +133,7 @@ async fn every_entry_comes_back_as_it_was() {
         channel: "telegram".to_owned(),
         sender_name: "Ada".to_owned(),
         merged: vec!["m2".to_owned()],
+        metadata: [("topic".to_owned(), "demo".to_owned())].into(),
     };
     let answer = Answer {
         text: "text".to_owned(),

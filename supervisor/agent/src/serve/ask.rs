@@ -17,7 +17,10 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use super::client::{Client, Origin};
-use super::limits::{MAX_CHANNEL_BYTES, MAX_CLIENT_ID_BYTES, MAX_PLAIN_REQUEST_BYTES, MAX_TEXT_BYTES};
+use super::limits::{
+    MAX_CHANNEL_BYTES, MAX_CLIENT_ID_BYTES, MAX_MESSAGE_METADATA, MAX_METADATA_KEY_CHARS,
+    MAX_METADATA_VALUE_CHARS, MAX_PLAIN_REQUEST_BYTES, MAX_TEXT_BYTES,
+};
 use super::sampling::known_sampling;
 use super::service::Service;
 use super::session_change::{known_model, known_patterns, known_thinking, known_verbosity};
@@ -64,7 +67,10 @@ impl Service {
             instructions,
             after_turn,
             ends_at_limit,
+            metadata,
+            told,
         } = request;
+        let text = self.with_conversation(text, told)?;
         let text = self.with_client_results(client, &session_id, text, client_results).await?;
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
@@ -103,6 +109,7 @@ impl Service {
                 client_id,
                 sender_name: known_sender_name(&sender_name)?,
                 member: known_member(client, &setup.settings.agent.identities, &member)?,
+                metadata: known_metadata(metadata)?,
                 ..MessageOrigin::default()
             },
             detached,
@@ -143,6 +150,8 @@ impl Service {
 
     /// Creates a session for a client's first question.
     pub(super) async fn new_session(&self, client: &Client, channel: &str) -> Result<Session, Status> {
+        let most = self.agent.setup().settings.agent.sessions.per_sender;
+        self.session_counts.add(&*self.agent.sessions, &client.sender, most).await?;
         let session = NewSession {
             sender: client.sender.to_string(),
             channel: channel_of(client, channel)?,
@@ -275,6 +284,20 @@ fn known_member(
         return Err(Status::invalid_argument("member is gw:CHANNEL/ID"));
     }
     Ok(linked_sender(identities, member).to_owned())
+}
+
+/// What a client notes beside its message.
+fn known_metadata(metadata: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Status> {
+    let fits = |key: &String, value: &String| {
+        key.chars().count() <= MAX_METADATA_KEY_CHARS && value.chars().count() <= MAX_METADATA_VALUE_CHARS
+    };
+    if metadata.len() > MAX_MESSAGE_METADATA || !metadata.iter().all(|(key, value)| fits(key, value)) {
+        return Err(Status::invalid_argument(format!(
+            "metadata of a message has at most {MAX_MESSAGE_METADATA} entries, keys of {MAX_METADATA_KEY_CHARS} characters and values of \
+             {MAX_METADATA_VALUE_CHARS}: keep the rest elsewhere"
+        )));
+    }
+    Ok(metadata)
 }
 
 /// Who speaks, as one line that is control syntax for no model.

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use talon_proto::agent::{ClientResult, ClientTool, CompleteRequest, ToolChoice};
+use talon_proto::agent::{ClientResult, ClientTool, CompleteRequest, CompletionMessage, ToolChoice};
 use talon_trace_context::TraceParent;
 use tonic::Status;
 
 use super::ask::{channel_of, parse_schema};
 use super::client::Client;
-use super::limits::MAX_PLAIN_REQUEST_BYTES;
+use super::limits::{MAX_PLAIN_REQUEST_BYTES, MAX_STOP_BYTES, MAX_STOPS};
 use super::sampling::known_sampling;
 use super::service::Service;
 use super::session_change::{known_model, known_patterns, known_thinking, known_verbosity};
@@ -20,6 +20,7 @@ use crate::hooks::Stage;
 use crate::prompt::Verbosity;
 use crate::stateless::{
     ConversationError, ConversationReader, PassingImages, client_result, known_choice, known_tools,
+    told_conversation,
 };
 
 impl Service {
@@ -43,7 +44,13 @@ impl Service {
             client_tools,
             tool_choice,
             one_call,
+            stop,
+            seed,
         } = request;
+        if stop.len() > MAX_STOPS || stop.iter().any(|text| text.is_empty() || text.len() > MAX_STOP_BYTES) {
+            let why = format!("it is at most {MAX_STOPS} texts of 1 to {MAX_STOP_BYTES} bytes");
+            return Err(ConversationError::Invalid { field: "stop".to_owned(), why }.into());
+        }
         let texts = messages.iter().map(|message| {
             let calls = message.calls.iter().map(|call| call.name.len() + call.arguments.len());
             message.text.len() + calls.sum::<usize>()
@@ -58,7 +65,7 @@ impl Service {
         let media = setup.settings.agent.media;
         let reader = ConversationReader {
             sender: &client.sender,
-            kept: &self.agent.kept_turns,
+            kept: &self.agent.turn_cache,
             sanitizer: &setup.environment.sanitizer,
             media: &media,
             is_hooked: setup.environment.hooks.has(Stage::Request, ""),
@@ -67,6 +74,7 @@ impl Service {
         side.past = conversation.past;
         side.exchanges = conversation.exchanges;
         (side.is_stateless, side.ends_at_limit) = (true, true);
+        (side.stop, side.seed) = (stop, seed);
         let request = TurnRequest {
             text: conversation.request,
             images: conversation.images.iter().map(|(image, _)| image.clone()).collect(),
@@ -111,6 +119,25 @@ impl Service {
             return Err(ConversationError::Hooked.into());
         }
         Ok(Some(Box::new(ClientSide { tools, choice, one_call, ..ClientSide::default() })))
+    }
+
+    /// The message of a turn with what was said before it, as its client tells it.
+    pub(super) fn with_conversation(
+        &self,
+        text: String,
+        told: Vec<CompletionMessage>,
+    ) -> Result<String, Status> {
+        if told.is_empty() {
+            return Ok(text);
+        }
+        let texts = told.iter().map(|message| message.text.len());
+        if texts.sum::<usize>() > MAX_PLAIN_REQUEST_BYTES {
+            return Err(Status::out_of_range(format!(
+                "the conversation has more than {MAX_PLAIN_REQUEST_BYTES} bytes: leave out its oldest messages"
+            )));
+        }
+        let sanitizer = Arc::clone(&self.agent.setup().environment.sanitizer);
+        Ok(told_conversation(told, &text, &sanitizer)?)
     }
 
     /// The message of a turn that brings the results of calls which its client made: they are data in it. In a session the calls are

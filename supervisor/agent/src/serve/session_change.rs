@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use talon_agent_settings::{Sampling, Thinking, is_pattern};
+use talon_agent_settings::{Sampling, Thinking, Tier, is_pattern};
 use talon_proto::agent::{self, ToolList};
 use talon_store::SessionChange;
 use talon_store::limits::MAX_METADATA_VALUE_BYTES;
@@ -122,6 +122,7 @@ pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, 
     }
     match setup.environment.chain.catalog().find(model) {
         Ok(_) => Ok(Some(model.to_owned())),
+        Err(_) if Tier::of_route(model).is_some() => Ok(Some(model.to_owned())),
         Err(unknown) => Err(Status::invalid_argument(talon_child::truncate(unknown.to_string()))),
     }
 }

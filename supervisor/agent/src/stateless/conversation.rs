@@ -19,15 +19,12 @@ use talon_proto::agent::CompletionMessage;
 
 use super::error::ConversationError;
 use super::history_text::history_text;
-use super::kept::{KeptTurn, KeptTurns};
 use super::result::client_result;
-use super::spoken::SpokenMessage;
+use super::spoken::{MAX_MESSAGES, SpokenMessage};
+use super::turn_cache::{CachedTurn, TurnCache};
 use crate::context::HistoryMessage;
 use crate::driver::KEEPING;
 use crate::media::ImageWithBytes;
-
-/// The most messages of a conversation. 2,048: more than a window holds. Not configurable.
-const MAX_MESSAGES: usize = 2048;
 
 /// The result of a call that the client left without one.
 const NO_RESULT: &str = "error: the client brought no result of this call";
@@ -50,7 +47,7 @@ pub(crate) struct Conversation {
 /// What a conversation is read with.
 pub(crate) struct ConversationReader<'r> {
     pub(crate) sender: &'r str,
-    pub(crate) kept: &'r KeptTurns,
+    pub(crate) kept: &'r TurnCache,
     pub(crate) sanitizer: &'r Arc<Sanitizer>,
     pub(crate) media: &'r MediaKeys,
     /// Whether hooks see the request: then it tells all of the past.
@@ -204,7 +201,7 @@ impl ConversationReader<'_> {
         Ok(messages)
     }
 
-    fn kept(&self, calls: &[ToolCall]) -> Option<Arc<KeptTurn>> {
+    fn kept(&self, calls: &[ToolCall]) -> Option<Arc<CachedTurn>> {
         let kept = calls.iter().find_map(|call| self.kept.find(self.sender, &call.id))?;
         // All calls are of the same answer.
         let issued = kept.messages.iter().any(|message| match message {
@@ -222,7 +219,7 @@ struct OpenCalls {
     place: usize,
     text: String,
     calls: Vec<ToolCall>,
-    kept: Option<Arc<KeptTurn>>,
+    kept: Option<Arc<CachedTurn>>,
     results: BTreeMap<String, String>,
 }
 

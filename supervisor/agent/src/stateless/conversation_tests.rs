@@ -19,7 +19,7 @@ fn result(id: &str, text: &str) -> CompletionMessage {
 }
 
 fn read_with(
-    kept: &KeptTurns,
+    kept: &TurnCache,
     is_hooked: bool,
     messages: Vec<CompletionMessage>,
 ) -> Result<Conversation, ConversationError> {
@@ -28,7 +28,7 @@ fn read_with(
 }
 
 fn read(messages: Vec<CompletionMessage>) -> Result<Conversation, ConversationError> {
-    read_with(&KeptTurns::default(), false, messages)
+    read_with(&TurnCache::default(), false, messages)
 }
 
 fn wrong_field(messages: Vec<CompletionMessage>) -> String {
@@ -90,14 +90,14 @@ fn what_the_server_did_is_found_by_the_ids_and_has_the_clients_results() {
         content: text.to_owned(),
         is_error: false,
     };
-    let kept = KeptTurns::default();
+    let kept = TurnCache::default();
     let all = vec![made("s1", "server"), made(&issued, "look")];
     let messages = vec![
         Message::Assistant { text: "both".to_owned(), calls: all.clone(), thoughts: None },
         tool("s1", "the server's"),
         tool(&issued, "follows"),
     ];
-    kept.add("ada", &all[1..], KeptTurn { messages, images: Vec::new() });
+    kept.add("ada", &all[1..], CachedTurn { messages, images: Vec::new() });
     let asked = || vec![message("user", "Look"), calls("both", &[&issued]), result(&issued, "the client's")];
     let read = read_with(&kept, false, asked()).expect("it is kept");
     assert_eq!(read.exchanges.len(), 3);
@@ -133,7 +133,7 @@ fn hooks_see_all_of_the_past() {
         message("assistant", "Thanks."),
         message("user", "And?"),
     ];
-    let read = read_with(&KeptTurns::default(), true, messages).expect("a conversation");
+    let read = read_with(&TurnCache::default(), true, messages).expect("a conversation");
     assert!(read.past.is_empty() && read.turn == 1);
     for part in [
         "user:\n· my card is 4111\n",
@@ -159,7 +159,7 @@ fn what_hooks_see_of_the_past_is_data_of_whom_it_is() {
         message("assistant", feigned),
         message("user", "And?"),
     ];
-    let request = read_with(&KeptTurns::default(), true, messages).expect("a conversation").request;
+    let request = read_with(&TurnCache::default(), true, messages).expect("a conversation").request;
     assert!(!request.contains("<|im_start|>"), "{request}");
     let lines = || request.split(['\n', '\u{2028}']);
     for (line, count) in [

@@ -6,7 +6,7 @@
 //! | `conversation` | reads the messages of a request: what came before, what is asked, what followed already |
 //! | `spoken`, `history_text` | one message; a conversation as one text, which hooks see whole |
 //! | `result` | what a client's tool answered, as models see it |
-//! | `kept` | what turns did that their clients do not know, for an hour |
+//! | `turn_cache` | what turns did that their clients do not know, for an hour |
 //! | `images` | the bytes of images, in memory |
 //! | `error` | why a request is refused |
 
@@ -15,13 +15,14 @@ mod conversation;
 mod error;
 mod history_text;
 mod images;
-mod kept;
 mod result;
 mod spoken;
+mod turn_cache;
 
 pub(crate) use client_tools::{known_choice, known_tools};
 pub(crate) use conversation::ConversationReader;
 pub(crate) use error::ConversationError;
+pub(crate) use history_text::told_conversation;
 pub(crate) use images::PassingImages;
-pub(crate) use kept::{KeptTurn, KeptTurns};
 pub(crate) use result::client_result;
+pub(crate) use turn_cache::{CachedTurn, TurnCache};

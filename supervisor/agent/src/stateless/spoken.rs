@@ -10,6 +10,8 @@ use super::client_tools::is_name;
 use super::error::ConversationError;
 use crate::media::{AcceptedMedia, ImageWithBytes, accept};
 
+/// The most messages of a conversation. 2,048: more than a window holds. Not configurable.
+pub(super) const MAX_MESSAGES: usize = 2048;
 /// The longest id of a call; providers' have some 30 bytes.
 const MAX_ID_BYTES: usize = 256;
 /// How much of a text that does not fit is shown.

@@ -42,6 +42,12 @@ pub trait Sessions: Send + Sync {
     /// [`Error::Invalid`] for a page token of another request.
     async fn list(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<Session>, Error>;
 
+    /// How many sessions a sender has, counted no further than `most`.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn count(&self, sender: &str, most: u32) -> Result<u32, Error>;
+
     /// Appends messages, all or none, and makes the session active.
     ///
     /// # Errors

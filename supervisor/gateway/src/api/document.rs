@@ -16,15 +16,16 @@ use super::plugins::Operation;
 use crate::app::App;
 use crate::events::Envelope;
 use crate::events::client_message::{
-    ChannelMessage, ClarificationAnswer, ConfirmationAnswer, Resume, TurnCancel,
+    ChannelMessage, ClarificationAnswer, ConfirmationAnswer, Resume, SessionUpdate, TurnCancel,
 };
+use crate::openai::OpenAiError;
 use crate::problem::{PROBLEM_JSON, ProblemBody};
 
 /// What stands in the description beside the routes.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(title = "Talon's gateway", description = "Sessions, events and plugins of one Talon, over HTTP."),
-    components(schemas(ProblemBody<'static>, Operation, Envelope, ChannelMessage, ConfirmationAnswer, ClarificationAnswer, Resume, TurnCancel)),
+    components(schemas(ProblemBody<'static>, OpenAiError, Operation, Envelope, ChannelMessage, ConfirmationAnswer, ClarificationAnswer, Resume, TurnCancel, SessionUpdate)),
     security(("token" = []))
 )]
 struct Frame;
@@ -49,16 +50,22 @@ pub(super) fn openapi(routes: OpenApi) -> Value {
     openapi
 }
 
-/// Every operation may end with a problem, and all have one form.
+/// Every operation may end with a problem, and all have one form, but those below `/v1`.
 fn describe_problems(openapi: &mut Value) {
-    let problem = json!({
-        "description": "Something is wrong: the status, the type and the text say what.",
-        "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    });
-    let paths = openapi["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
-    for operation in paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
-        if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
-            responses.insert("default".to_owned(), problem.clone());
+    let ends = |kind: &str, schema: &str| {
+        json!({
+            "description": "Something is wrong: the status, the type and the text say what.",
+            "content": {kind: {"schema": {"$ref": format!("#/components/schemas/{schema}")}}},
+        })
+    };
+    for (path, operations) in openapi["paths"].as_object_mut().into_iter().flatten() {
+        let is_dialect = path.starts_with("/v1/");
+        let end =
+            if is_dialect { ends("application/json", "OpenAiError") } else { ends(PROBLEM_JSON, "Problem") };
+        for operation in operations.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
+                responses.insert("default".to_owned(), end.clone());
+            }
         }
     }
 }
@@ -70,12 +77,13 @@ fn document(document: Value) -> impl Fn() -> Ready<Response> + Clone + Send + Sy
 }
 
 /// What the client sends, by type.
-const CLIENT_PAYLOADS: [(&str, &str); 5] = [
+const CLIENT_PAYLOADS: [(&str, &str); 6] = [
     ("channel.message", "ChannelMessage"),
     ("confirmation.answer", "ConfirmationAnswer"),
     ("clarification.answer", "ClarificationAnswer"),
     ("resume", "Resume"),
     ("turn.cancel", "TurnCancel"),
+    ("session.update", "SessionUpdate"),
 ];
 
 /// The description of the WebSocket, as AsyncAPI 3.0.

@@ -9,7 +9,7 @@ use crate::events::ServerEvent;
 use crate::events::client_message::ClientMessage;
 
 fn described() -> Value {
-    openapi(super::super::described().into_openapi())
+    openapi(super::super::description())
 }
 
 fn schemas() -> Map<String, Value> {
@@ -55,13 +55,33 @@ fn descriptions_name_every_event_and_nothing_that_is_not_there() {
 // Promises: GW-119
 #[test]
 fn the_typescript_types_are_those_of_the_gateway() {
-    let written = typescript(&schemas());
+    let written = typescript(&schemas()) + &typescript_routes(&described());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/gateway-ts/types.ts");
     if std::env::var_os("TALON_REWRITE_DOCS").is_some() {
         std::fs::write(&file, &written).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(kept == written, "sdk/gateway-ts/types.ts is old: run this test with TALON_REWRITE_DOCS=1");
+}
+
+// Promises: GW-119
+#[test]
+fn the_typescript_client_sends_every_type_and_imports_what_there_is() {
+    let written = |name: &str| {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/gateway-ts").join(name))
+            .unwrap()
+    };
+    let (client, types) = (written("client.ts"), written("types.ts"));
+    let payloads = client.split("ClientPayloads {").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+    let sent: BTreeSet<_> =
+        payloads.lines().filter_map(|line| Some(line.trim().split_once(": ")?.0.trim_matches('"'))).collect();
+    assert_eq!(sent, ClientMessage::TYPES.into_iter().collect());
+    let imported = client.split("import type {").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+    for name in imported.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let is_there =
+            ["interface", "type"].iter().any(|word| types.contains(&format!("export {word} {name} ")));
+        assert!(is_there, "types.ts has no {name}");
+    }
 }
 
 /// All schemas as TypeScript.
@@ -80,6 +100,37 @@ fn typescript(schemas: &Map<String, Value>) -> String {
         }
     }
     text
+}
+
+/// What each route takes and answers, of those that answer JSON or nothing.
+fn typescript_routes(document: &Value) -> String {
+    let mut text =
+        "/** The routes, each with the body that it takes and what it answers. */\nexport interface Routes {\n".to_owned();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            let good = responses.iter().filter(|(status, _)| status.starts_with('2'));
+            let answers: BTreeSet<String> = good
+                .filter_map(|(status, response)| match &response["content"]["application/json"]["schema"] {
+                    Value::Null => (status == "204").then(|| "undefined".to_owned()),
+                    schema => Some(of(schema, "  ")),
+                })
+                .collect();
+            if answers.is_empty() {
+                continue;
+            }
+            let body = match &operation["requestBody"]["content"]["application/json"]["schema"] {
+                Value::Null => "undefined".to_owned(),
+                schema => of(schema, "  "),
+            };
+            let said = json!({"description": operation["summary"]});
+            comment(&mut text, &said, "  ");
+            let answer = Vec::from_iter(answers).join(" | ");
+            writeln!(text, "  \"{} {path}\": {{ body: {body}; answer: {answer} }};", method.to_uppercase())
+                .unwrap();
+        }
+    }
+    text + "}\n"
 }
 
 fn comment(text: &mut String, schema: &Value, indent: &str) {

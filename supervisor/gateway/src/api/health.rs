@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
 use http::StatusCode;
 use serde::Serialize;
 use talon_proto::agent::GetSessionRequest;
 use talon_proto::host::GetStatusRequest;
 use tokio::time::{Instant, timeout};
 use tonic::{Code, Status};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::backends::Backends;
@@ -20,21 +22,22 @@ use crate::identity::Caller;
 /// How long host and agent may take to show that they live. Both answer at once unless they hang or start.
 const WITHIN: Duration = Duration::from_secs(2);
 
-pub(super) fn open_routes() -> Router<App> {
-    Router::new().route("/api/health", get(health)).route("/api/ready", get(ready))
+pub(super) fn open_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(health)).routes(routes!(ready))
 }
 
-pub(super) fn routes() -> Router<App> {
-    Router::new().route("/api/health/deep", get(deep))
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(deep))
 }
 
 /// What `/api/health` and `/api/ready` answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Health {
     status: HealthStatus,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Whether it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum HealthStatus {
     Ok,
@@ -42,7 +45,7 @@ enum HealthStatus {
 }
 
 /// What `/api/health/deep` answers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct DeepHealth {
     status: HealthStatus,
@@ -51,7 +54,8 @@ struct DeepHealth {
     agent: BackendHealth,
 }
 
-#[derive(Debug, Serialize)]
+/// Host or agent.
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct BackendHealth {
     status: HealthStatus,
@@ -59,11 +63,16 @@ struct BackendHealth {
 }
 
 /// The process lives.
+#[utoipa::path(get, path = "/api/health", tag = "operation", security(()), responses((status = OK, body = Health)))]
 async fn health() -> Json<Health> {
     Json(Health { status: HealthStatus::Ok })
 }
 
 /// Host and agent answer, so that requests can be served.
+#[utoipa::path(
+    get, path = "/api/ready", tag = "operation", security(()),
+    responses((status = OK, body = Health), (status = SERVICE_UNAVAILABLE, body = Health))
+)]
 async fn ready(State(app): State<App>) -> Response {
     let (host, agent) = look(&app.backends).await;
     let status = both(&host, &agent);
@@ -71,6 +80,10 @@ async fn ready(State(app): State<App>) -> Response {
 }
 
 /// The same, with each of both and its time.
+#[utoipa::path(
+    get, path = "/api/health/deep", tag = "operation",
+    responses((status = OK, body = DeepHealth), (status = SERVICE_UNAVAILABLE, body = DeepHealth))
+)]
 async fn deep(State(app): State<App>) -> Response {
     let (host, agent) = look(&app.backends).await;
     let status = both(&host, &agent);

@@ -2,21 +2,25 @@
 
 use std::fmt::Write as _;
 
-use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use http::header::CONTENT_TYPE;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::access::require_operate;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> Router<App> {
-    Router::new().route("/metrics", get(metrics))
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(metrics))
 }
 
+/// The gateway's own numbers, in the text format of Prometheus (scope operate).
+#[utoipa::path(
+    get, path = "/metrics", tag = "operation", responses((status = OK, body = String, content_type = "text/plain; version=0.0.4"))
+)]
 async fn metrics(State(app): State<App>, caller: Caller) -> Result<Response, Problem> {
     require_operate(&caller)?;
     let background = app.background_turns.taken();

@@ -9,6 +9,9 @@ use http::{HeaderMap, HeaderValue};
 use serde::Serialize;
 use talon_proto::host::{RedeemLinkRequest, RedeemLinkResponse};
 use tonic::Code;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::identity::{Caller, Credential, session_cookie};
@@ -22,12 +25,12 @@ pub(super) fn open_routes() -> Router<App> {
     Router::new().route("/open/{code}", get(open))
 }
 
-pub(super) fn routes() -> Router<App> {
-    Router::new().route("/api/session", get(session))
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(session))
 }
 
 /// Who the caller is.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct CallerSession {
     subject: String,
@@ -66,6 +69,8 @@ fn cookie(settings: &Settings, token: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::try_from(text).map_err(|error| Problem::defect(&error))
 }
 
+/// For whom the request counts, and what it may.
+#[utoipa::path(get, path = "/api/session", tag = "operation", responses((status = OK, body = CallerSession)))]
 async fn session(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Json<CallerSession> {
     let is_browser = matches!(caller.via, crate::identity::Via::BrowserSession(_));
     let cookie = Credential::cookie(&headers, app.settings().address.port()).filter(|_| is_browser);

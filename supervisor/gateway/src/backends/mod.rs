@@ -66,8 +66,15 @@ impl Backends {
             .max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 
-    /// The agent, for a decision of this caller about an approval: it counts as a person's. For that alone: message text, `/v1` and
-    /// what a model or plugin wrote never come here.
+    /// The agent, for a message of a caller who follows what comes of it: with the scope `approve` it can be asked back as a person is,
+    /// and what waits for its answer is decided by [`agent_as_person`](Self::agent_as_person) again.
+    #[must_use]
+    pub fn agent_that_asks_back(&self, caller: &Caller) -> AgentClient<CallerChannel> {
+        self.agent_as_person(caller).unwrap_or_else(|_| self.agent(caller))
+    }
+
+    /// The agent, for a decision of this caller about an approval: it counts as a person's. What `/v1` brings, and what a
+    /// model or plugin wrote, never comes here.
     ///
     /// # Errors
     /// A [`Problem`] without the scope `approve`.

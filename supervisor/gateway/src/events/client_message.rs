@@ -1,8 +1,11 @@
 //! What clients send over WebSocket.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use talon_proto::agent::UpdateSessionRequest;
 use utoipa::ToSchema;
 
 /// The longest id of a message.
@@ -25,12 +28,20 @@ pub(crate) enum ClientMessage {
     Resume(Resume),
     /// End the turn that a session is in.
     TurnCancel(TurnCancel),
+    /// Change what a session wants.
+    SessionUpdate(SessionUpdate),
 }
 
 impl ClientMessage {
     /// Every type.
-    pub(crate) const TYPES: [&'static str; 5] =
-        ["channel.message", "confirmation.answer", "clarification.answer", "resume", "turn.cancel"];
+    pub(crate) const TYPES: [&'static str; 6] = [
+        "channel.message",
+        "confirmation.answer",
+        "clarification.answer",
+        "resume",
+        "turn.cancel",
+        "session.update",
+    ];
 }
 
 /// What somebody says.
@@ -129,6 +140,45 @@ pub(crate) struct TurnCancel {
     pub sender_id: Option<String>,
 }
 
+/// Change what a session wants; `session.updated` tells everybody who follows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SessionUpdate {
+    pub session_id: String,
+    pub change: SessionChange,
+    /// Whose session it is: with a token of the scope `channel`, a sender of it; otherwise absent.
+    pub sender_id: Option<String>,
+}
+
+/// What of a session changes; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SessionChange {
+    /// provider/name or alias; empty: as configured.
+    pub model: Option<String>,
+    /// off, low, medium or high; empty: as configured.
+    pub thinking_level: Option<String>,
+    /// Whether channels show arguments and results of calls.
+    pub verbose_level: Option<bool>,
+    /// Entries to set; an empty value removes one.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}
+
+impl SessionChange {
+    /// What the agent is asked for this session.
+    pub(crate) fn of(self, session_id: &str) -> UpdateSessionRequest {
+        UpdateSessionRequest {
+            session_id: session_id.to_owned(),
+            model: self.model,
+            thinking: self.thinking_level,
+            verbose: self.verbose_level,
+            metadata: self.labels,
+            ..UpdateSessionRequest::default()
+        }
+    }
+}
+
 /// Why a message is not understood. The connection stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientMessageError {
@@ -175,6 +225,7 @@ pub(crate) fn parse(text: &str) -> Result<(String, ClientMessage), ClientMessage
         "clarification.answer" => read(payload).map(ClientMessage::ClarificationAnswer),
         "resume" => read(payload).map(ClientMessage::Resume),
         "turn.cancel" => read(payload).map(ClientMessage::TurnCancel),
+        "session.update" => read(payload).map(ClientMessage::SessionUpdate),
         _ => {
             let message = format!("there is no such type: clients send {}", ClientMessage::TYPES.join(", "));
             return Err(ClientMessageError { reply_to: Some(id), reason: "unknown_type", message });

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `envelope` | what stands around every event |
 //! | `server_event` | the closed list of what the gateway sends |
-//! | `agent`, `tool`, `session`, `approval` | the payloads of these |
+//! | `agent`, `tool`, `session`, `approval`, `task` | the payloads of these |
 //! | `client_message` | the closed list of what clients send, and how it is read |
 //! | `ids` | ids of sessions, events and calls outside the agent |
 //! | `translate` | what a message of the agent becomes |
@@ -22,6 +22,7 @@ pub(crate) mod ids;
 pub(crate) mod server_event;
 pub(crate) mod session;
 pub(crate) mod session_envelopes;
+pub(crate) mod task;
 pub(crate) mod tool;
 pub(crate) mod translate;
 

@@ -11,6 +11,7 @@ use super::approval::{ClarificationRequest, ConfirmationRequest, DecisionEvent};
 use super::session::{
     ChannelMessageEvent, ConfigUpdated, SessionCreated, SessionEvent, ShadowEvent, ShadowGhost,
 };
+use super::task::TaskEvent;
 use super::tool::{ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStreamEvent};
 
 /// An event, by its type. The list is closed: a misspelt one does not compile, and clients ignore those they do not know.
@@ -98,6 +99,18 @@ pub(crate) enum ServerEvent {
     /// A proposal that nobody asked for, or that changed.
     #[serde(rename = "shadow.ghost")]
     ShadowGhost(ShadowGhost),
+    /// A run of a scheduled job begins (scope operate).
+    #[serde(rename = "task.started")]
+    TaskStarted(TaskEvent),
+    /// It is done.
+    #[serde(rename = "task.completed")]
+    TaskCompleted(TaskEvent),
+    /// It, or the task of a sub-agent, failed and is not tried again.
+    #[serde(rename = "task.failed")]
+    TaskFailed(TaskEvent),
+    /// It failed and is tried again, or was interrupted and goes on later.
+    #[serde(rename = "task.retried")]
+    TaskRetried(TaskEvent),
     /// Something failed: a turn, or a message of the client.
     #[serde(rename = "error")]
     Error(ErrorEvent),
@@ -106,7 +119,7 @@ pub(crate) enum ServerEvent {
 impl ServerEvent {
     /// Every type, in the order of the list: what descriptions are held to.
     #[cfg(test)]
-    pub(crate) const TYPES: [&'static str; 28] = [
+    pub(crate) const TYPES: [&'static str; 32] = [
         "channel.message",
         "agent.response",
         "agent.response.end",
@@ -134,6 +147,10 @@ impl ServerEvent {
         "config.updated",
         "shadow.event",
         "shadow.ghost",
+        "task.started",
+        "task.completed",
+        "task.failed",
+        "task.retried",
         "error",
     ];
 
@@ -167,6 +184,10 @@ impl ServerEvent {
             Self::ConfigUpdated(_) => "config.updated",
             Self::ShadowEvent(_) => "shadow.event",
             Self::ShadowGhost(_) => "shadow.ghost",
+            Self::TaskStarted(_) => "task.started",
+            Self::TaskCompleted(_) => "task.completed",
+            Self::TaskFailed(_) => "task.failed",
+            Self::TaskRetried(_) => "task.retried",
             Self::Error(_) => "error",
         }
     }

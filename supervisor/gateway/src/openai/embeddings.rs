@@ -62,6 +62,8 @@ impl EmbeddingsRequest {
     }
 }
 
+/// Vectors of texts, by the model of `models.embeddings`.
+#[utoipa::path(post, path = "/v1/embeddings", tag = "openai", request_body = Object, responses((status = OK, body = Object)))]
 pub(super) async fn embed(
     State(app): State<App>,
     caller: Caller,

@@ -5,9 +5,28 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::problem::{Problem, ProblemKind};
+
+/// An error as OpenAI's clients read it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OpenAiError {
+    error: ErrorDetails,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ErrorDetails {
+    message: String,
+    /// authentication_error, permission_error, rate_limit_error, invalid_request_error or server_error
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The field that is wrong.
+    param: Option<String>,
+    code: String,
+}
 
 /// A layer: a problem below `/v1` is written as OpenAI writes errors, whoever found it. Status and headers stay.
 pub(crate) async fn errors(request: Request, next: Next) -> Response {
@@ -35,10 +54,11 @@ pub(super) fn error(problem: &Problem) -> Value {
         kind if kind.status().is_server_error() => "server_error",
         _ => "invalid_request_error",
     };
-    json!({"error": {
-        "message": problem.detail(),
-        "type": kind,
-        "param": problem.fields().first(),
-        "code": problem.code(),
-    }})
+    let error = ErrorDetails {
+        message: problem.detail().to_owned(),
+        kind,
+        param: problem.fields().first().cloned(),
+        code: problem.code(),
+    };
+    serde_json::to_value(OpenAiError { error }).expect("it is texts")
 }

@@ -23,11 +23,12 @@ mod stream;
 mod turn;
 
 use axum::Json;
-use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use serde_json::{Map, Value};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::access::require_chat;
 use crate::app::App;
@@ -36,20 +37,25 @@ use crate::input::JsonBody;
 use crate::problem::Problem;
 
 use completion::whole;
-pub(crate) use errors::errors;
+pub(crate) use errors::{OpenAiError, errors};
 use request::ChatRequest;
 use turn::CompletionTurn;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/chat/completions", post(chat))
-        .route("/v1/embeddings", post(embeddings::embed))
-        .route("/v1/models", get(models::list))
-        // A name may have a slash.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(chat))
+        .routes(routes!(embeddings::embed))
+        .routes(routes!(models::list))
+        // A name may have a slash, and no parameter of a path has one in OpenAPI.
         .route("/v1/models/{*model}", get(models::get))
         .merge(responses::routes())
 }
 
+/// An answer to a conversation that the client keeps. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured.
+#[utoipa::path(
+    post, path = "/v1/chat/completions", tag = "openai", request_body = Object,
+    responses((status = OK, content((Object = "application/json"), (String = "text/event-stream"))))
+)]
 async fn chat(
     State(app): State<App>,
     caller: Caller,
@@ -68,6 +74,7 @@ async fn chat(
 mod tests {
     use std::sync::Arc;
 
+    use axum::Router;
     use axum::body::Body;
     use axum::extract::Request;
     use http::StatusCode;
@@ -96,7 +103,8 @@ mod tests {
             session: Some("01ARZ3NDEKTSV4RRFFQ69G5FAV".into()),
             via: Via::Token("t1".into()),
         };
-        let routes: Router = routes().with_state(app);
+        let (routes, _) = routes().split_for_parts();
+        let routes: Router = routes.with_state(app);
         for (method, path) in [
             ("GET", "/v1/responses/resp_01ARZ3NDEKTSV4RRFFQ69G5FAV_1"),
             ("DELETE", "/v1/responses/resp_01ARZ3NDEKTSV4RRFFQ69G5FAV_1"),

@@ -1,9 +1,12 @@
 //! The models that a request may name.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use talon_proto::agent::ListModelsRequest;
+use utoipa::ToSchema;
 
 use super::fields::AGENT;
 use crate::access::require_chat;
@@ -12,13 +15,15 @@ use crate::identity::Caller;
 use crate::input::Path;
 use crate::problem::{Problem, ProblemKind};
 
-#[derive(Serialize)]
+/// The models that a request may name.
+#[derive(Serialize, ToSchema)]
 pub(super) struct ModelList {
     object: &'static str,
     data: Vec<ModelEntry>,
 }
 
-#[derive(Serialize)]
+/// One of them.
+#[derive(Serialize, ToSchema)]
 pub(super) struct ModelEntry {
     id: String,
     object: &'static str,
@@ -33,11 +38,14 @@ impl ModelEntry {
     }
 }
 
-/// The agent, its models and their aliases, and the model that makes vectors.
+/// The agent, the tiers by which it routes, its models and their aliases, and the model that makes vectors.
 async fn known(app: &App, caller: &Caller) -> Result<Vec<String>, Problem> {
     let listed = app.backends.agent(caller).list_models(ListModelsRequest {}).await?.into_inner();
+    let tiers: BTreeSet<String> =
+        listed.models.iter().map(|model| format!("{AGENT}/{}", model.tier)).collect();
     let names =
         listed.models.into_iter().flat_map(|model| [model.id, model.alias]).chain([listed.embeddings]);
+    let names = tiers.into_iter().chain(names);
     let mut known = vec![AGENT.to_owned()];
     for name in names.filter(|name| !name.is_empty()) {
         if !known.contains(&name) {
@@ -47,6 +55,8 @@ async fn known(app: &App, caller: &Caller) -> Result<Vec<String>, Problem> {
     Ok(known)
 }
 
+/// The agent, its models and their aliases.
+#[utoipa::path(get, path = "/v1/models", tag = "openai", responses((status = OK, body = ModelList)))]
 pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<ModelList>, Problem> {
     require_chat(&caller)?;
     let data = known(&app, &caller).await?.into_iter().map(ModelEntry::new).collect();

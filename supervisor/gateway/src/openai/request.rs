@@ -32,6 +32,14 @@ struct StreamOptions {
     include_obfuscation: bool,
 }
 
+/// One text, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stop {
+    One(String),
+    Several(Vec<String>),
+}
+
 #[derive(Deserialize)]
 struct NamedSchema {
     json_schema: JsonSchema,
@@ -91,8 +99,14 @@ impl ChatRequest {
         let effort: Option<String> = take(fields, "reasoning_effort")?;
         let level: Option<String> = take(fields, "verbosity")?;
         let many_calls = take::<bool>(fields, "parallel_tool_calls")?.unwrap_or(true);
+        let stop = match take(fields, "stop")? {
+            None => Vec::new(),
+            Some(Stop::One(text)) => vec![text],
+            Some(Stop::Several(texts)) => texts,
+        };
         // Who the request is for says its credential; a name beside it changes nothing, and is for the client's own books.
         let _user: Option<String> = take(fields, "user")?;
+        let seed = take(fields, "seed")?;
         refuse_the_rest(body, is_neutral)?;
         let asked = CompleteRequest {
             messages,
@@ -104,6 +118,8 @@ impl ChatRequest {
             client_tools: tools.into_iter().map(|ChatTool::Function { function }| function.into()).collect(),
             tool_choice,
             one_call: !many_calls,
+            stop,
+            seed,
             ..CompleteRequest::default()
         };
         let include_usage = options.is_some_and(|options| options.include_usage);
@@ -138,7 +154,7 @@ fn is_neutral(name: &str, value: &Value) -> bool {
         "n" => value == 1,
         "frequency_penalty" | "presence_penalty" => value.as_f64() == Some(0.0),
         "logprobs" | "store" => value == false,
-        "stop" | "functions" => value.as_array().is_some_and(Vec::is_empty),
+        "functions" => value.as_array().is_some_and(Vec::is_empty),
         "logit_bias" | "metadata" => value.as_object().is_some_and(Map::is_empty),
         "function_call" => value == "auto" || value == "none",
         "modalities" => value == &json!(["text"]),
@@ -150,13 +166,12 @@ fn is_neutral(name: &str, value: &Value) -> bool {
     }
 }
 
-const NEUTRAL: [&str; 20] = [
+const NEUTRAL: [&str; 18] = [
     "n",
     "frequency_penalty",
     "presence_penalty",
     "logprobs",
     "store",
-    "stop",
     "functions",
     "logit_bias",
     "metadata",
@@ -164,7 +179,6 @@ const NEUTRAL: [&str; 20] = [
     "modalities",
     "service_tier",
     "top_logprobs",
-    "seed",
     "audio",
     "prediction",
     "web_search_options",

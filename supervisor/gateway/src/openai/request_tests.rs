@@ -12,10 +12,12 @@ fn read(more: &Value) -> Result<ChatRequest, Problem> {
 #[test]
 fn every_field_is_honoured_neutral_or_refused_by_its_name() {
     let all = json!({"temperature": 0.5, "max_tokens": 7, "response_format": {"type": "json_object"}, "user": "u",
-        "stream": true, "stream_options": {"include_usage": true}, "reasoning_effort": "low", "verbosity": "high"});
+        "stream": true, "stream_options": {"include_usage": true}, "reasoning_effort": "low", "verbosity": "high", "stop": ["END", "###"], "seed": -7});
     let request = read(&all).unwrap();
     assert!(request.stream && request.include_usage);
-    let CompleteRequest { sampling, schema, thinking, verbosity, model, .. } = request.asked;
+    let CompleteRequest { sampling, schema, thinking, verbosity, model, stop, seed, .. } = request.asked;
+    assert_eq!((stop, seed), (vec!["END".to_owned(), "###".to_owned()], Some(-7)));
+    assert_eq!(read(&json!({"stop": "END"})).unwrap().asked.stop, ["END"]);
     assert_eq!((sampling.unwrap().max_tokens, model.as_str()), (Some(7), ""));
     assert_eq!(
         (schema.as_str(), thinking.as_str(), verbosity.as_str()),
@@ -30,8 +32,10 @@ fn every_field_is_honoured_neutral_or_refused_by_its_name() {
     }
     for (refused, name) in [
         (json!({"n": 2}), "n"),
-        (json!({"seed": 1}), "seed"),
-        (json!({"stop": ["a"]}), "stop"),
+        (json!({"seed": "lucky"}), "seed"),
+        (json!({"stop": [7]}), "stop"),
+        // Nothing of a completion is stored, so there is nothing to note it at.
+        (json!({"metadata": {"a": "b"}}), "metadata"),
         (json!({"tools": [{"type": "function"}]}), "tools"),
         (json!({"tools": [{"type": "custom", "custom": {"name": "a"}}]}), "tools"),
         (json!({"tool_choice": "some"}), "tool_choice"),

@@ -8,6 +8,7 @@ use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderName};
+use talon_event_bus::Subscription;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -22,6 +23,7 @@ use crate::identity::Caller;
 use crate::input::Path;
 use crate::problem::{Problem, ProblemKind};
 use crate::session_events::SessionEvents;
+use crate::task_updates;
 
 /// What a browser sends when it connects anew: the last id that it saw.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -47,7 +49,8 @@ async fn all(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Resu
         events.resume(cursors.iter().map(|(session, after)| (session.as_str(), *after)), since);
     }
     let ghosts = GhostFeed::of_caller(app.clone(), caller.clone());
-    Ok(follow(&app, &caller, events, ghosts))
+    let tasks = app.task_updates.subscribe(&caller);
+    Ok(follow(&app, &caller, events, ghosts, tasks))
 }
 
 /// The events of one session, from its beginning, or from where `Last-Event-ID` says.
@@ -67,10 +70,16 @@ async fn one(
     let mut cursors = seen.map(|seen| seen.cursors).unwrap_or_default().into_iter();
     let after = cursors.find(|(session, _)| *session == outside).map_or(0, |(_, after)| after);
     let events = SessionEvents::of_session(app.clone(), caller.clone(), &id, after);
-    Ok(follow(&app, &caller, events, None))
+    Ok(follow(&app, &caller, events, None, None))
 }
 
-fn follow(app: &App, caller: &Caller, events: SessionEvents, ghosts: Option<GhostFeed>) -> Response {
+fn follow(
+    app: &App,
+    caller: &Caller,
+    events: SessionEvents,
+    ghosts: Option<GhostFeed>,
+    tasks: Option<Subscription>,
+) -> Response {
     let events = stream::unfold(events, |mut events| async move {
         let event = events.next().await.ok()?;
         let id = id_of(events.since(), events.cursors());
@@ -86,10 +95,11 @@ fn follow(app: &App, caller: &Caller, events: SessionEvents, ghosts: Option<Ghos
         Some((stream::iter(written), events))
     });
     // They are beside the sessions: no cursor of an id is theirs.
-    let ghosts = ghosts::events(ghosts).map(|envelope| Some(Ok(sent(&envelope))));
+    let beside = stream::select(ghosts::events(ghosts), task_updates::events(tasks));
+    let beside = beside.map(|envelope| Some(Ok(sent(&envelope))));
     // It ends with the events of the sessions.
     let events = events.flatten().map(Some).chain(stream::iter([None]));
-    let both = stream::select(events, ghosts).scan((), |(), event| ready(event));
+    let both = stream::select(events, beside).scan((), |(), event| ready(event));
     serve(app, caller, both).into_response()
 }
 

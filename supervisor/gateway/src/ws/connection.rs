@@ -1,6 +1,7 @@
 //! One connection: reads, writes, pings, and ends.
 
 use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
@@ -25,6 +26,7 @@ use crate::ghosts::GhostFeed;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
 use crate::session_events::SessionEvents;
+use crate::task_updates;
 
 /// How often a client is asked whether it is there: below the minute after which proxies forget an idle connection.
 const PING_EVERY: Duration = Duration::from_secs(25);
@@ -97,7 +99,8 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
         end = write(&app, &mut sink, waiting) => end,
         end = follow(&caller, outbox.clone(), events, cursors) => end,
         end = tell_config(&app, &caller, outbox.clone()) => end,
-        end = tell_ghosts(&app, &caller, outbox) => end,
+        end = tell_ghosts(&app, &caller, outbox.clone()) => end,
+        end = tell_tasks(&app, &caller, outbox) => end,
         () = ending.cancelled() => End::Restart,
         () = credential.revoked() => End::Revoked,
     };
@@ -224,6 +227,17 @@ async fn tell_config(app: &App, caller: &Caller, outbox: Outbox) -> End {
             return End::Gone;
         }
     }
+}
+
+/// Tells of runs of jobs, if the caller operates.
+async fn tell_tasks(app: &App, caller: &Caller, outbox: Outbox) -> End {
+    let mut tasks = pin!(task_updates::events(app.task_updates.subscribe(caller)));
+    while let Some(envelope) = tasks.next().await {
+        if outbox.push(&envelope).await.is_err() {
+            return End::Gone;
+        }
+    }
+    pending().await
 }
 
 /// Tells of what the shadow loop sees and proposes, if the caller is a person.

@@ -146,6 +146,22 @@ async fn an_answer_ends_where_its_client_wanted_it() {
     assert_eq!(setting.model.asked.lock().len(), 1, "it is not continued");
 }
 
+// Promises: GW-250
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_before_a_stop_whatever_the_provider_makes_of_it() {
+    for (stop, said) in [("upon", "Once"), ("Once", "")] {
+        let setting = Setting::new("answers: [{ say: Once upon a time }]");
+        let mut spec = spec(&setting, "tell", ClientSide::default());
+        let client = spec.client.as_mut().expect("a client");
+        (client.stop, client.seed) = (vec![stop.to_owned()], Some(7));
+        assert_eq!(setting.run_spec(spec).await.outcome, Ok(said.to_owned()));
+        assert_eq!((done(&setting).finish.as_str(), done(&setting).text.as_str()), ("stop", said));
+        let asked = setting.model.last();
+        assert_eq!((asked.stop, asked.seed), (vec![stop.to_owned()], Some(7)));
+        assert_eq!(setting.model.asked.lock().len(), 1, "it is not asked for more");
+    }
+}
+
 // Promises: GW-161
 #[tokio::test(start_paused = true)]
 async fn instructions_of_a_client_follow_our_rules() {

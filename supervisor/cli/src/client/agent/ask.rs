@@ -135,14 +135,14 @@ impl AskArgs {
         Ok(self.print_end(told, how, out))
     }
 
-    /// Notes the metadata at the session, which is created for it if there is none.
+    /// Sets what is of the session and not of the turn, at a session that is created for it if there is none.
     async fn with_metadata(
         &self,
         request: AskRequest,
         connection: &AgentConnection,
     ) -> Result<AskRequest, Failure> {
-        let overrides =
-            SessionOverrides { metadata: self.overrides.metadata.clone(), ..SessionOverrides::default() };
+        let SessionOverrides { metadata, verbose, .. } = self.overrides.clone();
+        let overrides = SessionOverrides { metadata, verbose, ..SessionOverrides::default() };
         if overrides.is_empty() {
             return Ok(request);
         }

@@ -1,6 +1,7 @@
 //! The options of `talon ask` and `talon chat` that override the configuration.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use talon_proto::agent::{CreateSessionRequest, Sampling, ToolList, UpdateSessionRequest};
 
 /// What a turn or a session overrides of the configuration.
@@ -24,6 +25,9 @@ pub(super) struct SessionOverrides {
     /// How detailed answers are; otherwise as the model does it.
     #[arg(long, value_name = "LEVEL", value_parser = ["low", "high"])]
     pub(super) verbosity: Option<String>,
+    /// Whether channels show arguments and results of the session's calls.
+    #[arg(long, value_name = "on|off", value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
+    pub(super) verbose: Option<bool>,
     /// Note something about the session, for programs. May be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = metadata_entry)]
     pub(super) metadata: Vec<(String, String)>,
@@ -57,7 +61,7 @@ impl SessionOverrides {
     /// A new session with all of it.
     pub(super) fn creation(&self) -> CreateSessionRequest {
         let sampling = self.sampling();
-        let Self { model, thinking, tools, local_only, verbosity, metadata, .. } = self.clone();
+        let Self { model, thinking, tools, local_only, verbosity, verbose, metadata, .. } = self.clone();
         CreateSessionRequest {
             channel: String::new(),
             model: model.unwrap_or_default(),
@@ -67,6 +71,7 @@ impl SessionOverrides {
             sampling,
             verbosity: verbosity.unwrap_or_default(),
             metadata: metadata.into_iter().collect(),
+            verbose: verbose.unwrap_or(false),
             ..CreateSessionRequest::default()
         }
     }
@@ -80,7 +85,7 @@ impl SessionOverrides {
             top_p: said.top_p.or(before.top_p),
             max_tokens: said.max_tokens.or(before.max_tokens),
         });
-        let Self { model, thinking, tools, local_only, verbosity, metadata, .. } = self.clone();
+        let Self { model, thinking, tools, local_only, verbosity, verbose, metadata, .. } = self.clone();
         UpdateSessionRequest {
             session_id: session_id.to_owned(),
             model,
@@ -89,6 +94,7 @@ impl SessionOverrides {
             local_only: local_only.then_some(true),
             sampling,
             verbosity,
+            verbose,
             metadata: metadata.into_iter().collect(),
             ..UpdateSessionRequest::default()
         }

@@ -63,6 +63,15 @@ impl Sessions for SqliteStore {
         .await
     }
 
+    async fn count(&self, sender: &str, most: u32) -> Result<u32, Error> {
+        let sender = sender.to_owned();
+        self.read(move |db| {
+            let sql = "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE sender = ?1 LIMIT ?2)";
+            Ok(db.prepare_cached(sql)?.query_row(params![sender, most], |row| row.get(0))?)
+        })
+        .await
+    }
+
     async fn append(
         &self,
         id: SessionId,

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use talon_proto::agent::{
     CancelRequest, CompactSessionRequest, CreateSessionRequest, DeleteSessionRequest, GetSessionRequest,
-    ListSessionsRequest, UndoTurnsRequest, UpdateSessionRequest,
+    ListSessionsRequest, UndoTurnsRequest,
 };
 use utoipa::{IntoParams, ToSchema};
 
@@ -16,6 +16,7 @@ use super::view::Session;
 use crate::access::{of_session, require_chat, session};
 use crate::api::page::{Page, PageQuery};
 use crate::app::App;
+use crate::events::client_message::SessionChange;
 use crate::identity::Caller;
 use crate::input::{JsonBody, Path, Query};
 use crate::problem::{Problem, ProblemKind};
@@ -72,6 +73,9 @@ pub(super) struct NewSession {
     /// off, low, medium or high; without it, as configured.
     #[serde(default)]
     thinking_level: String,
+    /// Whether channels show arguments and results of calls.
+    #[serde(default)]
+    verbose_level: bool,
     /// What to note about it; at most 32 entries.
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -96,6 +100,7 @@ pub(super) async fn create(
         channel: caller.channel.to_string(),
         model: wish.model,
         thinking: wish.thinking_level,
+        verbose: wish.verbose_level,
         metadata: wish.labels.into_iter().collect(),
         ..CreateSessionRequest::default()
     };
@@ -124,19 +129,6 @@ pub(super) async fn get(
     Ok(Json(Session::with_messages(answer)))
 }
 
-/// What of a session changes; what is absent stays.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct SessionChange {
-    /// provider/name or alias; empty: as configured.
-    model: Option<String>,
-    /// off, low, medium or high; empty: as configured.
-    thinking_level: Option<String>,
-    /// Entries to set; an empty value removes one.
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-}
-
 /// Changes a session's settings.
 #[utoipa::path(
     patch, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)), request_body = SessionChange,
@@ -148,13 +140,7 @@ pub(super) async fn change(
     Path(id): Path<String>,
     JsonBody(change): JsonBody<SessionChange>,
 ) -> Result<Json<Session>, Problem> {
-    let request = UpdateSessionRequest {
-        session_id: session(&caller, &id)?.to_owned(),
-        model: change.model,
-        thinking: change.thinking_level,
-        metadata: change.labels.into_iter().collect(),
-        ..UpdateSessionRequest::default()
-    };
+    let request = change.of(session(&caller, &id)?);
     let changed = app.backends.agent(&caller).update_session(request).await.map_err(of_session)?.into_inner();
     Ok(Json(changed.into()))
 }

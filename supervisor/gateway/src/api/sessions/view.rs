@@ -59,6 +59,9 @@ struct SessionConfig {
     /// off, low, medium or high
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_level: Option<String>,
+    /// Whether channels show arguments and results of calls; absent: they do not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    verbose_level: bool,
 }
 
 /// A message.
@@ -75,6 +78,12 @@ struct Message {
     tool_results: Vec<MessageToolResult>,
     /// In milliseconds since 1970.
     timestamp: u64,
+    /// Of a person's message: where it was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<String>,
+    /// Of a person's message in a group: who said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_name: Option<String>,
     /// It stands for older messages.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     summary: bool,
@@ -123,7 +132,11 @@ impl From<agent::Session> for Session {
                 message_count: session.messages,
                 model: session.active_model,
             },
-            config: SessionConfig { model: set(session.model), thinking_level: set(session.thinking) },
+            config: SessionConfig {
+                model: set(session.model),
+                thinking_level: set(session.thinking),
+                verbose_level: session.verbose,
+            },
             labels: session.metadata.into_iter().collect(),
             title: session.title,
             turn: session.turn,
@@ -136,15 +149,17 @@ impl Session {
     /// A session with a page of its messages.
     pub(super) fn with_messages(answer: agent::GetSessionResponse) -> Self {
         let session = answer.session.unwrap_or_default();
-        let id = session.id.clone();
-        let messages = answer.messages.into_iter().map(|message| Message::of(&id, message)).collect();
+        let of = |message| Message::of(&session.id, &session.channel, message);
+        let messages = answer.messages.into_iter().map(of).collect();
         let next_cursor = Some(answer.next_page_token).filter(|next| !next.is_empty());
         Self { messages: Some(messages), next_cursor, ..Self::from(session) }
     }
 }
 
 impl Message {
-    fn of(session: &str, message: agent::Message) -> Self {
+    fn of(session: &str, channel: &str, message: agent::Message) -> Self {
+        let set = |text: String| Some(text).filter(|text| !text.is_empty());
+        let of_session = || (message.role == "user").then(|| channel.to_owned());
         let call = |call: agent::ToolCall| {
             let call = translate::tool_call(session, call);
             MessageToolCall { id: call.id, tool: call.tool, args: call.args }
@@ -161,6 +176,8 @@ impl Message {
         };
         Self {
             id: ids::message_id(session, message.sequence),
+            channel: set(message.channel).or_else(of_session),
+            sender_name: set(message.sender_name),
             role: message.role,
             content: message.content,
             tool_calls: message.tool_calls.into_iter().map(call).collect(),

@@ -195,32 +195,11 @@ pub(super) fn system(text: String) -> CompletionMessage {
     CompletionMessage { role: "system".to_owned(), text, ..CompletionMessage::default() }
 }
 
-/// A conversation as one text, for a session that begins with it.
-pub(super) fn told(messages: &[CompletionMessage]) -> String {
-    let Some((last, before)) = messages.split_last() else { return String::new() };
-    if before.is_empty() && last.role == "user" {
-        return last.text.clone();
-    }
-    let mut lines = String::from("The conversation so far, as the client of an API tells it:\n\n");
-    // Each line has the mark, so that none of a result can pose as what another one said, or as the message to answer.
-    let mut push = |who: &str, text: &str| {
-        if !text.trim().is_empty() {
-            lines.push_str(&format!("{who}:\n"));
-            text.lines().for_each(|line| lines.push_str(&format!("> {line}\n")));
-        }
-    };
-    let (shown, asked) = if last.role == "user" { (before, Some(last)) } else { (messages, None) };
-    for message in shown {
-        push(if message.role == "tool" { "result" } else { &message.role }, &message.text);
-        for call in &message.calls {
-            push("assistant calls", &format!("{} {}", call.name, call.arguments));
-        }
-    }
-    match asked {
-        Some(asked) => lines.push_str(&format!("\nThe message to answer:\n\n{}", asked.text)),
-        None => lines.push_str("\nGo on with it."),
-    }
-    lines
+/// What a session is asked: what was said before the message, the message, which is a user's or empty, and the media of all.
+pub(super) fn asked(mut messages: Vec<CompletionMessage>) -> (Vec<CompletionMessage>, String, Vec<Media>) {
+    let media = messages.iter_mut().flat_map(|message| std::mem::take(&mut message.media)).collect();
+    let text = messages.pop_if(|last| last.role == "user").map(|last| last.text);
+    (messages, text.unwrap_or_default(), media)
 }
 
 #[cfg(test)]
@@ -253,9 +232,14 @@ mod tests {
             ["system", "user", "assistant", "tool"]
         );
         assert_eq!((messages[2].text.as_str(), messages[2].calls.len()), ("Hello", 1));
-        let text = told(&messages[1..]);
-        let shown = "user:\n> Hi\nassistant:\n> Hello\nassistant calls:\n> look {}\nresult:\n> x\n";
-        assert!(text.contains(shown), "{text}");
+        let (told, text, media) = asked(messages[..2].to_vec());
+        assert_eq!(
+            (told.len(), text.as_str(), media.len()),
+            (1, "Hi", 1),
+            "a user's message is what is asked"
+        );
+        let (told, text, _) = asked(messages);
+        assert_eq!((told.len(), text.as_str()), (4, ""), "nobody asks after a result");
         assert_eq!(conversation(items).unwrap_err().fields(), ["input"]);
     }
 

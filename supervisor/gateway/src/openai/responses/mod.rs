@@ -16,12 +16,12 @@ mod stored;
 mod stream;
 
 use axum::Json;
-use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde_json::{Map, Value};
 use talon_proto::agent::CompleteRequest;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::completion::created;
 use super::fields::agent_model;
@@ -35,12 +35,15 @@ use crate::turn::{Turn, TurnEnd, failed};
 use request::ResponseRequest;
 use response::ResponseFrame;
 
-pub(super) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/responses", post(respond))
-        .route("/v1/responses/{id}", get(stored::get).delete(stored::delete))
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(respond)).routes(routes!(stored::get, stored::delete))
 }
 
+/// An answer that is stored unless `store` is false. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured.
+#[utoipa::path(
+    post, path = "/v1/responses", tag = "openai", request_body = Object,
+    responses((status = OK, content((Object = "application/json"), (String = "text/event-stream"))))
+)]
 async fn respond(
     State(app): State<App>,
     caller: Caller,

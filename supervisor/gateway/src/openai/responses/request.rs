@@ -1,5 +1,7 @@
 //! A request for a response.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use talon_proto::agent::{ClientTool, Sampling, ToolChoice};
@@ -27,6 +29,8 @@ pub(super) struct ResponseRequest {
     pub(super) schema: String,
     pub(super) thinking: String,
     pub(super) verbosity: String,
+    /// What is stored with it for its client alone.
+    pub(super) metadata: BTreeMap<String, String>,
     /// What its response repeats of it.
     pub(super) echo: Map<String, Value>,
 }
@@ -114,6 +118,7 @@ impl ResponseRequest {
         let many_calls = take::<bool>(fields, "parallel_tool_calls")?.unwrap_or(true);
         let instructions = take::<String>(fields, "instructions")?.unwrap_or_default();
         let stream = take(fields, "stream")?.unwrap_or(false);
+        let metadata = metadata(take(fields, "metadata")?.unwrap_or_default())?;
         let _user: Option<String> = take(fields, "user")?;
         refuse_the_rest(body, is_neutral)?;
         Ok(Self {
@@ -130,9 +135,26 @@ impl ResponseRequest {
             schema: AnswerFormat::schema(format, |named| named.schema),
             thinking: thinking(effort.as_deref(), "reasoning")?,
             verbosity: verbosity(level.as_deref(), "text")?,
+            metadata,
             echo,
         })
     }
+}
+
+/// The most entries of metadata, and characters of a key and of a value: as OpenAI's API has it, and the agent checks again.
+const MAX_METADATA: (usize, usize, usize) = (16, 64, 512);
+
+fn metadata(said: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Problem> {
+    let (entries, key_chars, value_chars) = MAX_METADATA;
+    let fits =
+        |key: &str, value: &str| key.chars().count() <= key_chars && value.chars().count() <= value_chars;
+    if said.len() > entries || !said.iter().all(|(key, value)| fits(key, value)) {
+        let why = format!(
+            "it has at most {entries} entries, keys of {key_chars} characters and values of {value_chars}: keep the rest elsewhere"
+        );
+        return Err(wrong("metadata", &why));
+    }
+    Ok(said)
 }
 
 /// There is no such response; or it is somebody else's, which nobody can tell.
@@ -147,9 +169,9 @@ fn echo(fields: &Map<String, Value>) -> Map<String, Value> {
     ECHOED.iter().map(|(name, usual)| ((*name).to_owned(), said(name).unwrap_or_else(usual))).collect()
 }
 
-/// What a response repeats if its request is known no more.
-pub(super) fn usual_echo() -> Map<String, Value> {
-    echo(&Map::new())
+/// What a response repeats if its request is known no more, but for what is stored of it.
+pub(super) fn stored_echo(metadata: BTreeMap<String, String>) -> Map<String, Value> {
+    echo(&Map::from_iter([("metadata".to_owned(), json!(metadata))]))
 }
 
 fn tool_choice(said: Option<Choice>, has_no_tools: bool) -> Result<Option<ToolChoice>, Problem> {
@@ -176,7 +198,6 @@ fn is_neutral(name: &str, value: &Value) -> bool {
             all.iter()
                 .all(|one| one == "reasoning.encrypted_content" || one == "message.output_text.logprobs")
         }),
-        "metadata" => value.as_object().is_some_and(Map::is_empty),
         "service_tier" => value == "auto" || value == "default",
         "stream_options" => value.as_object().is_some_and(|options| {
             options.iter().all(|(name, value)| name == "include_obfuscation" && value == false)
@@ -188,12 +209,11 @@ fn is_neutral(name: &str, value: &Value) -> bool {
     }
 }
 
-const NEUTRAL: [&str; 14] = [
+const NEUTRAL: [&str; 13] = [
     "background",
     "conversation",
     "include",
     "max_tool_calls",
-    "metadata",
     "prompt",
     "prompt_cache_key",
     "prompt_cache_retention",
@@ -222,7 +242,8 @@ mod tests {
             "text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object"}, "strict": true}, "verbosity": "low"},
             "reasoning": {"effort": "high", "summary": "auto"}, "parallel_tool_calls": false, "stream": true, "user": "u",
             "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"}, "strict": true}],
-            "tool_choice": {"type": "function", "name": "look"}, "truncation": "disabled", "include": []}))
+            "tool_choice": {"type": "function", "name": "look"}, "truncation": "disabled", "include": [],
+            "metadata": {"topic": "demo"}}))
         .unwrap();
         assert_eq!(
             (all.thinking.as_str(), all.verbosity.as_str(), all.schema.as_str()),
@@ -231,13 +252,19 @@ mod tests {
         assert!(all.one_call && all.stream && !all.store && all.tools[0].strict);
         assert_eq!(all.choice.unwrap().name, "look");
         assert_eq!(
+            (&all.metadata["topic"], &all.echo["metadata"]["topic"]),
+            (&"demo".to_owned(), &json!("demo"))
+        );
+        assert_eq!(stored_echo(BTreeMap::new())["metadata"], json!({}));
+        assert_eq!(
             (&all.echo["temperature"], &all.echo["previous_response_id"]),
             (&json!(0.5), &Value::Null)
         );
         for (refused, field) in [
             (json!({"tools": [{"type": "web_search"}]}), "tools"),
             (json!({"background": true}), "background"),
-            (json!({"metadata": {"a": "b"}}), "metadata"),
+            (json!({"metadata": {"a": 1}}), "metadata"),
+            (json!({"metadata": {"a": "x".repeat(513)}}), "metadata"),
             (json!({"previous_response_id": "resp_1"}), "previous_response_id"),
             (json!({"previous_response_id": "resp_01ARZ3NDEKTSV4RRFFQ69G5FAV_1", "store": false}), "store"),
             (json!({"conversation": "conv_1"}), "conversation"),

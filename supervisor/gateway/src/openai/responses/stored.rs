@@ -1,6 +1,6 @@
 //! The turn of a stored response: it is asked in a session of the agent, and found there again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use super::super::fields::agent_model;
 use super::super::turn::{for_all_sessions, refused};
 use super::ids::StoredId;
 use super::items::{self, Item};
-use super::request::{ResponseRequest, no_response, usual_echo};
+use super::request::{ResponseRequest, no_response, stored_echo};
 use super::response::ResponseFrame;
 use crate::access::require_chat;
 use crate::app::App;
@@ -140,10 +140,12 @@ fn ask(
     let instructions =
         [request.instructions.clone()].into_iter().chain(system.into_iter().map(|one| one.text));
     let instructions: Vec<String> = instructions.filter(|text| !text.is_empty()).collect();
+    let (told, text, media) = items::asked(messages);
     AskRequest {
         session_id: id.session.clone(),
-        text: items::told(&messages),
-        media: messages.into_iter().flat_map(|message| message.media).collect(),
+        text,
+        told,
+        media,
         client_id: id.client_id(),
         busy: "refuse".to_owned(),
         model: agent_model(&request.model),
@@ -157,11 +159,13 @@ fn ask(
         one_call: request.one_call,
         ends_at_limit: true,
         instructions: instructions.join("\n\n"),
+        metadata: request.metadata.clone(),
         ..AskRequest::default()
     }
 }
 
 /// A stored response.
+#[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai", params(("id" = String, Path)), responses((status = OK, body = Object)))]
 pub(super) async fn get(
     State(app): State<App>,
     caller: Caller,
@@ -187,12 +191,14 @@ pub(super) async fn get(
             break page.session.map(|session| session.active_model).unwrap_or_default();
         }
     };
+    let metadata = std::mem::take(&mut reader.metadata);
     let (created, done) = reader.end().ok_or_else(not_found)?;
-    let frame = ResponseFrame::new(Some(id), created, model, usual_echo());
+    let frame = ResponseFrame::new(Some(id), created, model, stored_echo(metadata));
     Ok(Json(frame.whole(&done)))
 }
 
 /// Deletes the conversation that a response is a part of.
+#[utoipa::path(delete, path = "/v1/responses/{id}", tag = "openai", params(("id" = String, Path)), responses((status = OK, body = Object)))]
 pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller,
@@ -238,19 +244,21 @@ fn not_found() -> Problem {
 struct TurnReader<'i> {
     id: &'i StoredId,
     asked: Option<u64>,
+    metadata: BTreeMap<String, String>,
     is_over: bool,
     said: VecDeque<Message>,
 }
 
 impl<'i> TurnReader<'i> {
     fn new(id: &'i StoredId) -> Self {
-        Self { id, asked: None, is_over: false, said: VecDeque::new() }
+        Self { id, asked: None, metadata: BTreeMap::new(), is_over: false, said: VecDeque::new() }
     }
 
     fn add(&mut self, messages: Vec<Message>) {
         for message in messages {
             if self.id.is_asked_by(&message) {
                 self.asked = Some(message.unix_ms);
+                self.metadata = message.metadata;
             } else if self.asked.is_some() && message.role == "user" && !message.client_id.is_empty() {
                 self.is_over = true;
             } else if self.asked.is_some() && !self.is_over {

@@ -64,6 +64,11 @@ pub(super) fn body(request: &Request, provider: &str, searches_tools: bool) -> V
             body.insert(field.to_owned(), number(value));
         }
     }
+    // Blanks alone are refused.
+    let stops: Vec<_> = request.told_stops().iter().filter(|stop| !stop.trim().is_empty()).collect();
+    if !stops.is_empty() {
+        body.insert("stop_sequences".to_owned(), json!(stops));
+    }
     Value::Object(body)
 }
 

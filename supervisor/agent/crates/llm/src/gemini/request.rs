@@ -48,6 +48,13 @@ fn generation_config(request: &Request) -> Map<String, Value> {
             config.insert(field.to_owned(), number(value));
         }
     }
+    if !request.told_stops().is_empty() {
+        config.insert("stopSequences".to_owned(), json!(request.told_stops()));
+    }
+    // The format's seeds have 32 bits.
+    if let Some(seed) = request.seed.and_then(|seed| i32::try_from(seed).ok()) {
+        config.insert("seed".to_owned(), json!(seed));
+    }
     if let Some(schema) = request.answer_schema.as_ref().filter(|_| request.tools.is_empty()) {
         config.insert("responseMimeType".to_owned(), json!("application/json"));
         config.insert("responseJsonSchema".to_owned(), schema.clone());

@@ -36,6 +36,10 @@ pub struct Request {
     pub temperature: Option<f32>,
     /// Of how much of all likelihood words are chosen, up to 1; `None` is the provider's default.
     pub top_p: Option<f32>,
+    /// Texts before which the answer ends. Who asks has to cut it there: not every provider is told.
+    pub stop: Vec<String>,
+    /// For answers that can be had again, of providers that have a word for it.
+    pub seed: Option<i64>,
     /// The JSON Schema that the answer has to fit, for providers that can enforce it.
     pub answer_schema: Option<Value>,
 }
@@ -45,6 +49,11 @@ impl Request {
     pub fn all_tools(&self) -> impl Iterator<Item = &ToolSpec> {
         let deferred = self.deferred.iter().flat_map(|deferred| deferred.specs.iter());
         self.tools.iter().chain(deferred)
+    }
+
+    /// The stops that a provider is told, which ends the answer sooner. None while the model thinks: they would end some thoughts.
+    pub(crate) fn told_stops(&self) -> &[String] {
+        if self.thinking == Thinking::Off { &self.stop } else { &[] }
     }
 }
 

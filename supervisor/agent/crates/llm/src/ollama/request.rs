@@ -35,6 +35,12 @@ pub(super) fn body(request: &Request, num_ctx: Option<u32>) -> Value {
     if let Some(top_p) = request.top_p {
         options.insert("top_p".to_owned(), number(top_p));
     }
+    if !request.told_stops().is_empty() {
+        options.insert("stop".to_owned(), json!(request.told_stops()));
+    }
+    if let Some(seed) = request.seed {
+        options.insert("seed".to_owned(), json!(seed));
+    }
     if let Some(num_ctx) = num_ctx {
         options.insert("num_ctx".to_owned(), json!(num_ctx));
     }

@@ -40,8 +40,10 @@ pub(super) struct Quirks {
     pub(super) enforces_schema: bool,
     /// Whether fields of a call that the format does not have go back with it, as Gemini's signatures have to.
     pub(super) echoes_fields: bool,
-    /// Whether its thinking models refuse a temperature.
+    /// Whether its thinking models refuse a temperature, and a stop.
     pub(super) fixed_sampling: bool,
+    /// The field of the seed, if there is one.
+    pub(super) seed: Option<&'static str>,
     /// Whether a text that begins with `<think>` begins with thoughts.
     pub(super) think_tags: bool,
 }
@@ -95,6 +97,7 @@ const PLAIN: Quirks = Quirks {
     enforces_schema: true,
     echoes_fields: true,
     fixed_sampling: false,
+    seed: Some("seed"),
     think_tags: true,
 };
 
@@ -116,6 +119,7 @@ impl Quirks {
                 empty_text: false,
                 thinking: ThinkingRequest::Switch,
                 thoughts: ThoughtsBack::ReasoningContent,
+                seed: None,
                 enforces_schema: false,
                 echoes_fields: false,
                 ..PLAIN
@@ -131,6 +135,7 @@ impl Quirks {
                 answers_results: true,
                 ids: CallIds::NineCharacters,
                 thinking: ThinkingRequest::HighEffort,
+                seed: Some("random_seed"),
                 echoes_fields: false,
                 ..PLAIN
             },

@@ -43,6 +43,12 @@ pub(super) fn body(request: &Request, provider: &str, quirks: &Quirks) -> Value 
                 body.insert(field.to_owned(), number(value));
             }
         }
+        if !request.told_stops().is_empty() {
+            body.insert("stop".to_owned(), json!(request.told_stops()));
+        }
+        if let (Some(field), Some(seed)) = (quirks.seed, request.seed) {
+            body.insert(field.to_owned(), json!(seed));
+        }
     }
     if let Some(schema) = &request.answer_schema {
         let format = if quirks.enforces_schema {

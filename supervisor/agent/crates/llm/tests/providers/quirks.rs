@@ -205,6 +205,8 @@ fn asked(asked: &Asked) -> Request {
         max_output_tokens: asked.max_output_tokens,
         temperature: asked.temperature,
         top_p: asked.top_p,
+        stop: Vec::new(),
+        seed: None,
         answer_schema: asked.schema.clone(),
         stable_messages: asked.stable_messages,
         images: shown(&asked.images),

@@ -281,3 +281,26 @@ async fn a_question_that_has_to_call_says_so_to_each_provider_that_has_a_word_fo
     let body = sent_to(ProviderKind::Ollama, &some).await;
     assert!(body["tools"].is_array() && body.get("tool_choice").is_none(), "it has no word for it: {body}");
 }
+
+// Promises: GW-250
+#[tokio::test]
+async fn a_stop_and_a_seed_are_told_in_each_ones_words() {
+    let mut request = question("Count");
+    (request.stop, request.seed) = (vec!["END".to_owned(), "\n".to_owned()], Some(7));
+    let both = json!(["END", "\n"]);
+    let openai = sent_to(ProviderKind::Openai, &request).await;
+    assert_eq!((&openai["stop"], &openai["seed"]), (&both, &json!(7)));
+    let mistral = sent_in(Dialect::Mistral, &request).await;
+    assert_eq!((&mistral["random_seed"], &mistral["seed"]), (&json!(7), &Value::Null));
+    let deepseek = sent_in(Dialect::Deepseek, &request).await;
+    assert_eq!((&deepseek["stop"], &deepseek["seed"]), (&both, &Value::Null));
+    let anthropic = sent_to(ProviderKind::Anthropic, &request).await;
+    assert_eq!(anthropic["stop_sequences"], json!(["END"]), "blanks alone are refused there");
+    let gemini = &sent_to(ProviderKind::Gemini, &request).await["generationConfig"];
+    assert_eq!((&gemini["stopSequences"], &gemini["seed"]), (&both, &json!(7)));
+    let ollama = &sent_to(ProviderKind::Ollama, &request).await["options"];
+    assert_eq!((&ollama["stop"], &ollama["seed"]), (&both, &json!(7)));
+    // Where the model thinks, a stop would end some thoughts.
+    request.thinking = Thinking::High;
+    assert_eq!(sent_to(ProviderKind::Openai, &request).await["stop"], Value::Null);
+}

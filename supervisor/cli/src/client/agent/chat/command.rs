@@ -9,7 +9,7 @@ use crate::client::agent::approval::scope::Scope;
 use crate::client::agent::formatting::single_line;
 
 /// Commands with their arguments and effects, as `/help` shows them.
-pub(super) const COMMANDS: [(&str, &str, &str); 23] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 24] = [
     ("help", "", "this help"),
     ("model", "[NAME|default]", "the models, or the one that is asked in this session from now on"),
     (
@@ -21,6 +21,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 23] = [
     ("top_p", "[NUMBER|default]", "of how much of all likelihood it chooses them: above 0, at most 1"),
     ("max_tokens", "[TOKENS|default]", "the most tokens of an answer"),
     ("verbosity", "[LEVEL]", "how detailed answers are: low, high, default"),
+    ("verbose", "[on|off]", "whether channels show arguments and results of calls"),
     ("metadata", "[KEY=VALUE…]", "what is noted about this session, for programs; KEY= removes an entry"),
     (
         "plan",
@@ -178,6 +179,7 @@ pub(super) fn words_after(name: &str) -> &'static [&'static str] {
     match name {
         "thinking" => &["off", "low", "medium", "high", "default", "show", "hide"],
         "verbosity" => &["low", "high", "default"],
+        "verbose" => &["on", "off"],
         "model" | "temperature" | "top_p" | "max_tokens" => &["default"],
         "tools" => &["all"],
         "approve" => &["once", "session", "always"],

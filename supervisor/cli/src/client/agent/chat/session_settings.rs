@@ -41,6 +41,23 @@ impl Conversation<'_> {
                     UpdateSessionRequest { verbosity: Some(verbosity), ..UpdateSessionRequest::default() };
                 self.update_session(request).await?;
             }
+            SettingCommand::ShowVerbose => {
+                let verbose = match self.current_session().await? {
+                    Some(session) => session.verbose,
+                    None => self.overrides.verbose.unwrap_or(false),
+                };
+                let shown = if verbose { "on" } else { "off" };
+                self.out.err_line(sanitized!(
+                    "channels show arguments and results of calls: {}",
+                    single_line(shown)
+                ));
+            }
+            SettingCommand::Verbose(verbose) => {
+                self.overrides.verbose = Some(verbose);
+                let request =
+                    UpdateSessionRequest { verbose: Some(verbose), ..UpdateSessionRequest::default() };
+                self.update_session(request).await?;
+            }
             SettingCommand::ShowMetadata => {
                 let metadata = match self.current_session().await? {
                     Some(session) => session.metadata.into_iter().collect(),

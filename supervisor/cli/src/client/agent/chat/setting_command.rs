@@ -20,6 +20,8 @@ pub(super) enum SettingCommand {
     ShowVerbosity,
     /// low, high, or empty for as configured.
     Verbosity(String),
+    ShowVerbose,
+    Verbose(bool),
     ShowMetadata,
     /// An empty value removes the entry.
     Metadata(Vec<(String, String)>),
@@ -43,6 +45,9 @@ impl SettingCommand {
             ("verbosity", DEFAULT) => Ok(Self::Verbosity(String::new())),
             ("verbosity", "low" | "high") => Ok(Self::Verbosity(rest.to_owned())),
             ("verbosity", _) => Err("say low, high or default".into()),
+            ("verbose", "") => Ok(Self::ShowVerbose),
+            ("verbose", "on" | "off") => Ok(Self::Verbose(rest == "on")),
+            ("verbose", _) => Err("say on or off".into()),
             ("metadata", "") => Ok(Self::ShowMetadata),
             ("metadata", entries) => entries
                 .split_whitespace()
@@ -84,6 +89,8 @@ mod tests {
             ("verbosity", SettingCommand::ShowVerbosity),
             ("verbosity high", SettingCommand::Verbosity("high".to_owned())),
             ("verbosity default", SettingCommand::Verbosity(String::new())),
+            ("verbose", SettingCommand::ShowVerbose),
+            ("verbose on", SettingCommand::Verbose(true)),
             ("metadata", SettingCommand::ShowMetadata),
             (
                 "metadata team=ops note=",
@@ -101,6 +108,7 @@ mod tests {
             "max_tokens 0",
             "max_tokens -1",
             "verbosity loud",
+            "verbose loud",
             "metadata team",
             "metadata =x",
         ] {

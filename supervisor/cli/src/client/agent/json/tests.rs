@@ -112,6 +112,7 @@ fn session_of_all() -> Session {
         plan: Some(plan_of_all()),
         verbose: true,
         main: true,
+        delete_unix_ms: 21,
     }
 }
 
@@ -157,6 +158,7 @@ fn message_of_all() -> Message {
         sender_name: text("sender_name"),
         client_id: text("client_id"),
         hooked: Some(text("hooked")),
+        metadata: [(text("key"), text("value"))].into(),
     }
 }
 
