@@ -16,7 +16,8 @@ def plugin(name, state="ready", reason="", calls=0, memory=38, **more):
     base = {
         "name": name, "state": state, "desired": "down" if state == "stopped" else "up", "reason": reason, "actions": more.pop("actions", 4), "callsInFlight": 1 if calls > 5000 else 0,
         "callsWaiting": 0, "breaker": "closed", "quarantined": False, "notEnforced": [], "changedActions": [],
-        "instances": [{"index": 0, "state": "ready" if running else state, "pid": 4100 + len(name), "generation": 2, "callsInFlight": 0, "memoryBytes": memory << 20}] if running else [],
+        "instances": [{"index": 0, "state": "ready" if running else state, "pid": 4100 + len(name), "generation": 2, "callsInFlight": 0, "memoryBytes": memory << 20, "cpuUs": calls * 2100, "processes": 1, "readySince": NOW - 3 * HOUR}] if running else [],
+        "deaths": 5 if state == "failed" else 0, "replacementProblem": "", "scripts": [],
         "counters": {"calls": calls, "toolErrors": calls // 90, "refusals": calls // 400, "faults": calls // 2500, "truncated": calls // 300, "tainted": calls // 150, "p50Us": 900 + 37 * len(name), "p99Us": 9000 + 1500 * len(name)},
     }
     return {**base, **more}
@@ -28,6 +29,7 @@ PLUGINS = [
     plugin("github", "unhealthy", "the last three health checks timed out after 5 s: look at its log (talon logs github)", calls=940, memory=61, breaker="half_open"),
     plugin("hello", calls=120, memory=9, actions=1),
     plugin("jira", "failed", "it exited with status 1 five times within a minute: JIRA_TOKEN is not set. Set it under plugins.jira.env, then: talon start jira", calls=12),
+    plugin("lua", calls=640, memory=12, scripts=[{"name": "urgent", "state": "loaded", "problem": "", "functions": ["pre_hook"]}, {"name": "digest", "state": "outdated", "problem": "digest.lua:14: attempt to index a nil value (field 'items')\nstack traceback:\n\tdigest.lua:14: in function 'task'", "functions": ["task"]}]),
     plugin("mail", calls=301, memory=22, changedActions=["send_all"]),
     plugin("notes", calls=6_204, memory=44),
     plugin("shell", calls=77, memory=15, quarantined=True),
@@ -36,6 +38,8 @@ PLUGINS = [
 ]
 
 DETAILS = {
+    "settings": {"command": "/usr/libexec/talon/plugins/code-search", "sha256": "9f2c1e7a40b8d3566f0a9f2c1e7a40b8d3566f0a9f2c1e7a40b8d3566f0a1234", "dialect": "talon", "timeout": 30_000, "sandboxMode": "enforce", "sandboxProfile": "default", "sandboxNetwork": "none", "sandboxGrants": ["fs.read /srv/code", "fs.write /var/cache/code-search"], "changedTools": "report", "context": ["session"], "models": []},
+    "roles": [{"role": "request_hook", "declared": 1, "granted": 1, "ready": 1, "waiting": 0, "failing": 0}, {"role": "event_source", "declared": 1, "granted": 0, "ready": 0, "waiting": 0, "failing": 0}],
     "description": "Finds code in repositories below a directory, by text, by symbol, and by what changed.",
     "actions": [
         {"name": "search", "description": "Finds lines that match a regular expression. Answers are bounded; ask for a smaller directory if they are cut.", "userOnly": False, "parameters": [
@@ -83,7 +87,7 @@ ring-compat = "=0.8.4"   # 0.9 brings a licence that we do not take
 See [the release notes](https://example.org/ring-compat/0.9) for what 0.9 adds. Shall I open a pull request?"""
 
 MESSAGES = [
-    {"id": "msg_a1", "role": "user", "content": TITLES[0], "timestamp": NOW - 9 * MINUTE},
+    {"id": "msg_a1", "role": "user", "content": TITLES[0], "hooked": TITLES[0] + "\n(The user is on call this week.)", "timestamp": NOW - 9 * MINUTE},
     {"id": "msg_a2", "role": "assistant", "content": "I look at the last runs.", "timestamp": NOW - 9 * MINUTE + 2000, "toolCalls": [{"id": "tc_1", "tool": "github.list_runs", "args": {"repository": "acme/talon", "workflow": "nightly", "limit": 5}}]},
     {"id": "msg_a3", "role": "tool", "content": "", "timestamp": NOW - 9 * MINUTE + 4000, "toolResults": [{"id": "tc_1", "tool": "github.list_runs", "success": True, "output": "5 runs\n#812 failure  2026-11-26 02:00  deny\n#811 failure  2026-11-25 02:00  deny\n#810 failure  2026-11-24 02:00  deny\n#809 success  2026-11-23 02:00\n#808 success  2026-11-22 02:00", "metadata": {"executionTime": 1840, "truncated": False}}]},
     {"id": "msg_a4", "role": "assistant", "content": ANSWER, "timestamp": NOW - 8 * MINUTE},
@@ -207,3 +211,44 @@ def series(now):
         "stepMs": 10_000, "at": [now - (SERIES_STEPS - index) * 10_000 for index in range(SERIES_STEPS)], "calls": wave(400, 31), "toolErrors": wave(6, 13), "refusals": wave(3, 17), "faults": wave(1, 23),
         "tainted": wave(4, 19), "p50Us": wave(1100, 29), "p99Us": wave(9000, 37), "callsInFlight": wave(3, 5), "callsWaiting": wave(1, 3), "pluginsReady": [8] * SERIES_STEPS,
     }
+
+
+def ghost(id_, observation, proposal, trigger, confidence="high", state="waiting", back=4 * MINUTE, **more):
+    actions = more.pop("actions", [{"label": "Do it", "type": "approve"}, {"label": "Run the tests", "type": "custom", "payload": {"only": "parser"}}, {"label": "Dismiss", "type": "dismiss"}])
+    over = {} if state in ("waiting", "snoozed") else {"decidedBy": "gw:local/alice", "decidedAt": NOW - back + MINUTE}
+    return {"id": id_, "trigger": trigger, "observation": observation, "proposal": proposal, "confidence": confidence, "actions": actions, "state": state, "senderId": "gw:local/alice", "repository": "/home/alice/src/talon", "createdAt": NOW - back, "expiresAt": NOW - back + 4 * HOUR, **over, **more}
+
+
+def ghosts():
+    """Something of every state."""
+    return [
+        ghost("gh_1", "Two tests of the parser fail since the last save.", "Look at `parser::escapes`, and **mend** what the last change broke.", "test_failed: cargo test"),
+        ghost("gh_2", "A key of a provider stands in a staged line.", "Take it out of the commit, and put it into the environment.", "secret_in_commit: settings.rs", "medium", back=9 * MINUTE, actions=[{"label": "Take it out", "type": "approve"}, {"label": "Dismiss", "type": "dismiss"}]),
+        ghost("gh_3", "A rebase of main stopped with conflicts in three files.", "Resolve them, and go on with the rebase.", "rebase_failed: main", "low", back=21 * MINUTE, noAct="no tool can see /home/alice/notes: grant a plugin sandbox.fs.read there, or set shadow.visible"),
+        ghost("gh_4", "cargo deny failed three times in a row.", "Look at the licence that it refuses.", "repeated_failure: cargo deny check", "medium", "snoozed", 50 * MINUTE, snoozedUntil=NOW + 10 * MINUTE),
+        ghost("gh_5", "A commit adds a TODO to the queue.", "Open an issue for it.", "todo_in_commit: queue.rs", "medium", "approved", 3 * HOUR, sessionId="sess_01J9Z0003"),
+        ghost("gh_6", "A file of 41 MB is staged.", "Put it into the large file storage.", "large_file: trace.bin", "high", "dismissed", 5 * HOUR),
+        ghost("gh_7", "A saved file has a whole conflict.", "Resolve it.", "conflict_markers: jail.rs", "low", "expired", 26 * HOUR),
+    ]
+
+
+def trigger(name, observations, asked, ghosts_, approved, dismissed, expired, share, **held):
+    return {"trigger": name, "observations": observations, "asked": asked, "ghosts": ghosts_, "approved": approved, "dismissed": dismissed, "expired": expired, "ratePercent": share, "heldBack": held}
+
+
+SHADOW_STATS = {
+    "enabled": True, "paused": False, "mutedRepositories": ["/home/alice/src/scratch"], "localOnly": True, "model": "local/qwen3-coder", "quietHours": "22:00-07:00", "problem": "", "ghostsLastHour": 3, "maxGhostsPerHour": 10, "cooldown": 30_000,
+    "tokensToday": 18_400, "dayBudgetTokens": 100_000, "costToday": 0.0021, "dayBudget": 0.05, "droppedByWatchers": 0,
+    "triggers": [
+        trigger("test_failed", 214, 31, 24, 17, 4, 3, 100, repeated=160, no_boundary=23), trigger("repeated_failure", 88, 14, 9, 4, 3, 2, 82, repeated=61, muted=4), trigger("secret_in_commit", 6, 6, 6, 6, 0, 0, 100),
+        trigger("todo_in_commit", 71, 12, 10, 1, 8, 1, 18, rate=52), trigger("rebase_failed", 3, 3, 3, 1, 1, 1, 90),
+    ],
+}
+
+
+def sent(index, name, outcome="ghost", note="", **more):
+    return {"id": f"sl_{index}", "senderId": "gw:local/alice", "at": NOW - index * 11 * MINUTE, "trigger": name, "outcome": outcome, "models": ["local/qwen3-coder"], "local": True, "sent": {"instructions": 1240, "trigger": 12, "finding": 96, "language": 4, "excerpt": 1810}, "redactions": index % 3, "tokens": 910 + index, "cost": 0.0001 * index, "ghostId": f"gh_{index}" if outcome == "ghost" else "", "note": note, **more}
+
+
+SHADOW_LOG = [sent(1, "test_failed"), sent(2, "secret_in_commit"), sent(3, "todo_in_commit", "nothing"), sent(4, "repeated_failure"), sent(5, "test_failed", "failed", "no model answered within 60 s", models=["openai/gpt-6-mini"], local=False)]
+REASONS = {"finding": "2 of 412 tests failed, and src/parser.rs was saved since the last run", "passed": ["it has a trigger", "the same finding was not told of before", "the rate of test_failed is 100 %", "a piece of work ended: a test run in the same repository"], "sent": SHADOW_LOG[0]}

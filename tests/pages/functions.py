@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 
+import fixtures
 from browser import chromium, new_page
 from server import StandIn
 
@@ -274,6 +275,10 @@ def sessions_are_found_opened_configured_saved_and_deleted(browser):
         page.click("dialog >> text=Markdown")
     saved = open(download.value.path()).read()
     assert "## You" in saved and "github.list_runs" in saved and "ring-compat" in saved
+    with page.expect_download() as download:
+        page.click("dialog >> text=JSON")
+    saved = json.load(open(download.value.path()))
+    assert saved["messages"][1]["toolCalls"][0]["tool"] == "github.list_runs"
     page.keyboard.press("Escape")
     page.click("[aria-label='Delete the conversation']")
     page.click("dialog .danger")
@@ -295,6 +300,36 @@ def files_are_attached_by_button_and_paste(browser):
     say(page, "look at these")
     page.wait_for_selector("text=You said: look at these")
     assert [file["name"] for file in server.media] == ["notes.txt", "pasted.png"]
+    return page
+
+
+@test
+def a_message_is_edited_and_sent_again_in_the_place_of_the_earlier_one(browser):
+    server = StandIn().start()
+    page = chat(browser, server, session="sess_01J9Z0003")
+    say(page, "first try")
+    page.wait_for_selector("text=You said: first try")
+    page.click("[aria-label='Edit and send again']")
+    assert page.input_value("#message") == "first try"
+    page.keyboard.press("Escape")
+    assert page.input_value("#message") == ""
+    page.click("[aria-label='Edit and send again']")
+    page.fill("#message", "second try")
+    with page.expect_request("**/undo"):
+        page.press("#message", "Control+Enter")
+    page.wait_for_selector("text=You said: second try")
+    assert server.received == ["first try", "second try"]
+    return page
+
+
+@test
+def a_file_is_dropped_anywhere_on_the_page(browser):
+    server = StandIn().start()
+    page = chat(browser, server, session="sess_01J9Z0003")
+    page.evaluate("""() => { const data = new DataTransfer(); data.items.add(new File(["abc"], "dropped.txt", { type: "text/plain" })); for (const type of ["dragover", "drop"]) document.querySelector(".scroll").dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true })); }""")
+    page.wait_for_selector(".attached >> text=dropped.txt")
+    page.click("[aria-label='Remove dropped.txt']")
+    page.wait_for_selector(".attached", state="detached")
     return page
 
 
@@ -444,9 +479,156 @@ def approvals_are_decided_by_one_key(browser):
 
 
 @test
+def proposals_are_decided_by_one_key_and_the_loop_rests(browser):
+    server = StandIn().start()
+    server.ghosts = fixtures.ghosts()
+    page = control(browser, server)
+    page.wait_for_selector(".nav a[href='#/shadow'] .count >> text=3")
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    page.wait_for_selector(".approval.chosen >> text=Two tests of the parser fail")
+    page.keyboard.press("j")
+    page.wait_for_selector(".approval.chosen >> text=A key of a provider")
+    page.keyboard.press("d")
+    page.wait_for_selector(".toast >> text=dismissed")
+    page.wait_for_selector(".approval.chosen >> text=Two tests of the parser fail")
+    page.keyboard.press("s")
+    page.wait_for_selector(".approval.chosen >> text=A rebase of main stopped")
+    # One without a tool that sees its path offers no act, by no key either.
+    assert page.locator(".approval.chosen button.primary").count() == 0
+    page.keyboard.press("a")
+    page.locator(".approval", has_text="Two tests").locator("button", has_text="Run the tests").click()
+    page.wait_for_selector(".toast >> text=A turn has begun")
+    page.click(".approval.chosen >> text=Later")
+    page.click("dialog >> text=4 hours")
+    page.wait_for_selector("text=No proposal waits")
+    assert server.ghost_decisions == [{"decision": "dismiss"}, {"decision": "snooze"}, {"decision": "custom", "label": "Run the tests"}, {"decision": "snooze", "snoozeFor": 14_400_000}], server.ghost_decisions
+    page.locator(".approval", has_text="cargo deny").locator("text=Mute the repository").click()
+    page.click(".page-head >> text=Pause")
+    page.click("dialog >> text=Until I say so")
+    page.wait_for_selector("text=Your loop rests until you let it go on")
+    page.click(".page-head >> text=Go on")
+    page.wait_for_selector(".page-head >> text=watches")
+    page.click(".tabs >> text=Triggers")
+    page.wait_for_selector("tr >> text=18 %")
+    page.wait_for_selector("td >> text=Held back: told before 160")
+    page.locator("li", has_text="/home/alice/src/talon").locator("text=Listen again").click()
+    page.wait_for_function("() => document.querySelectorAll('.plain-list li').length === 1")
+    assert [json.loads(body) for body in bodies(server, "/api/shadow/pause")] == [{"paused": True, "repository": "/home/alice/src/talon"}, {"paused": True, "pauseFor": 0}, {"paused": False}, {"paused": False, "repository": "/home/alice/src/talon"}]
+    page.click(".tabs >> text=Sent")
+    page.wait_for_selector("td >> text=no model answered within 60 s")
+    page.click("tbody a >> nth=0")
+    page.wait_for_selector(".passed >> text=a piece of work ended")
+    page.wait_for_selector(".measures >> text=Excerpt")
+    assert page.url.endswith("#/shadow/gh_1")
+    return page
+
+
+@test
+def a_session_has_its_loop_its_sub_agents_and_what_hooks_changed(browser):
+    server = StandIn().start()
+    page = control(browser, server, "sessions/sess_01J9Z0001")
+    page.wait_for_selector(".loop .active >> text=Using tools")
+    page.wait_for_selector("text=step 2 of 24")
+    assert page.locator(".loop .done").count() == 2
+    page.wait_for_selector(".tasks >> text=Say what to change")
+    page.click("summary >> text=reviewer")
+    page.wait_for_selector("details[open] strong >> text=ring-compat 0.9")
+    page.click("summary >> text=Hooks changed this")
+    page.wait_for_selector(".diff-add >> text=on call this week")
+    page.click("text=Cancel the turn")
+    page.wait_for_selector(".toast >> text=The turn was ended")
+    # The stream of its events is taken up where it ended.
+    server.emit("sess_01J9Z0001", "subagent.result", {"id": "sa_2", "agent": "licences", "result": "All are fine.", "tokensUsed": 9, "cost": 0, "duration": 10})
+    page.wait_for_selector(".fold:has-text('licences') .badge >> text=done")
+    page.goto(f"{server.url}/#/sessions/sess_01J9Z0003")
+    page.wait_for_selector("text=no turn runs")
+    page.click("text=Compact")
+    page.click("dialog .primary")
+    page.wait_for_selector(".toast >> text=9 messages became a summary")
+    page.click("text=Delete")
+    page.click("dialog .danger")
+    page.wait_for_selector("h1 >> text=Sessions")
+    return page
+
+
+@test
+def a_plugin_shows_what_it_may_what_it_plays_and_what_it_uses(browser):
+    server = StandIn().start()
+    page = control(browser, server, "plugins/code-search")
+    for text in ("enforced: it does not start without", "fs.read /srv/code", "declared, not granted", "9f2c1e7a40b8"):
+        page.wait_for_selector(f"text={text}")
+    page.wait_for_function("() => document.querySelectorAll('.plots svg .line').length === 2", timeout=20_000)
+    page.goto(f"{server.url}/#/extensions")
+    page.wait_for_selector("text=an older version runs")
+    page.wait_for_selector("text=in function 'task'")
+    return page
+
+
+@test
+def jobs_notifications_and_memories_are_worked_on(browser):
+    server = StandIn().start()
+    page = control(browser, server, "schedule")
+    page.locator("tr", has_text="digest").locator("text=Run now").click()
+    page.wait_for_selector(".toast >> text=digest was started")
+    page.locator("tr", has_text="every 6h").locator("text=Resume").click()
+    page.goto(f"{server.url}/#/notifications")
+    page.locator("tr", has_text="jira has failed").locator("text=Try again").click()
+    page.wait_for_selector(".toast >> text=attempted again")
+    page.goto(f"{server.url}/#/memory?q=staging")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    page.click("tbody >> text=Forget")
+    page.click("dialog .danger")
+    page.wait_for_selector(".toast >> text=Forgotten")
+    done = [(method, target) for method, target in server.requests if method not in ("GET",)]
+    assert done == [("POST", "/api/schedule/digest/run"), ("PATCH", "/api/schedule/backup"), ("POST", "/api/notifications/retry"), ("DELETE", "/api/memories/m3")], done
+    return page
+
+
+@test
+def loading_failing_and_forbidden_are_said(browser):
+    server = StandIn(scopes=("chat", "operate")).start()
+    page = control(browser, server)
+    server.latency = 1
+    page.goto(f"{server.url}/#/schedule")
+    page.wait_for_selector("[role=status][aria-label^=Loading]")
+    page.wait_for_selector("tbody tr")
+    server.latency = 0
+    server.refused = {"/api/audit": 403, "/api/doctor": 500}
+    page.goto(f"{server.url}/#/audit")
+    page.wait_for_selector("h2 >> text=You may not see this")
+    page.wait_for_selector("text=this needs another scope")
+    page.goto(f"{server.url}/#/doctor")
+    page.wait_for_selector("text=This did not work")
+    page.wait_for_selector("text=req_7c2k")
+    server.refused = {}
+    page.click("text=Try again")
+    page.wait_for_selector("text=csv-query could take all memory")
+    # A page that is opened while the gateway is away waits for it.
+    server.down = True
+    other = new_page(browser)
+    other.goto(server.url)
+    other.wait_for_selector("h2 >> text=This did not work")
+    server.down = False
+    other.wait_for_selector("h1 >> text=Overview")
+    page.troubles += other.troubles
+    return page
+
+
+@test
+def nothing_moves_for_who_wants_that(browser):
+    moving = "() => document.getAnimations().length"
+    for reduced in (False, True):
+        page = control(browser, StandIn().start(), "sessions/sess_01J9Z0001", reduced=reduced)
+        page.wait_for_selector(".loop .active")
+        assert (page.evaluate(moving) == 0) == reduced
+    return page
+
+
+@test
 def every_view_opens_by_the_keyboard(browser):
     page = control(browser, StandIn().start())
-    for key, title in (("a", "Approvals"), ("c", "Calls"), ("s", "Sessions"), ("p", "Plugins"), ("x", "Extensions"), ("j", "Schedule"), ("n", "Notifications"), ("m", "Memory"), ("e", "Configuration"), ("l", "Audit"), ("d", "Doctor"), ("o", "Overview")):
+    for key, title in (("a", "Approvals"), ("c", "Calls"), ("s", "Sessions"), ("h", "Shadow loop"), ("p", "Plugins"), ("x", "Extensions"), ("j", "Schedule"), ("n", "Notifications"), ("m", "Memory"), ("e", "Configuration"), ("l", "Audit"), ("d", "Doctor"), ("o", "Overview")):
         page.keyboard.press("g")
         page.keyboard.press(key)
         page.wait_for_selector(f"h1 >> text={title}")
@@ -493,6 +675,7 @@ def calls_findings_and_records_are_read_and_a_quarantine_ends(browser):
     page.wait_for_selector(".layers >> text=changed it")
     page.wait_for_selector("mark >> text=·")
     assert page.locator("mark").all_inner_texts() == ["·", "·"]
+    assert page.locator(".layers li").count() == 13 and page.locator(".layers li", has_text="µs").count() == 12
     page.goto(f"{server.url}/#/audit")
     page.click("text=Verify")
     page.wait_for_selector("text=/9,120 records/")
@@ -521,7 +704,7 @@ def calls_findings_and_records_are_read_and_a_quarantine_ends(browser):
 @test
 def what_the_server_does_not_have_is_said(browser):
     page = control(browser, StandIn(further=False).start(), "calls")
-    for view in ("calls", "audit", "configuration"):
+    for view in ("calls", "audit", "configuration", "doctor"):
         page.goto(page.url.split("#")[0] + f"#/{view}")
         page.wait_for_selector("text=Not available on this server")
     page.goto(page.url.split("#")[0] + "#/nothing")
@@ -553,7 +736,7 @@ def a_credential_that_is_revoked_while_the_page_is_open_is_said(browser):
     page.wait_for_selector("tbody tr")
     server.scopes = None
     page.wait_for_selector(".bar-notice >> text=You are signed out", timeout=30_000)
-    assert page.locator("tbody tr").count() == 10, "what was read stays"
+    assert page.locator("tbody tr").count() == 11, "what was read stays"
     return page
 
 

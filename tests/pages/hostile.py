@@ -5,6 +5,7 @@ import os
 import random
 import sys
 
+import fixtures
 from browser import chromium, new_page
 from screenshots import CONTROL
 from server import StandIn
@@ -45,6 +46,7 @@ def main(many):
         return text
 
     server = StandIn(hostile=hostile).start()
+    server.ghosts = fixtures.ghosts()
     failures = []
     with chromium() as browser:
         page = new_page(browser)

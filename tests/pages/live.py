@@ -1,5 +1,5 @@
-"""Both pages on a system that runs: `live.py LINK PID`, with a link of `talon gateway open --scope operate` and the process id of the
-gateway, which is killed in the middle."""
+"""Both pages on a system that runs: `live.py LINK GATEWAY AGENT`, with a link of `talon gateway open --scope operate` and the process ids of
+gateway and agent, which are killed in the middle."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ def say(page, text):
     page.press("#message", "Control+Enter")
 
 
-def main(link, pid):
+def main(link, gateway, agent):
     origin = link.split("/open/")[0]
     with chromium() as browser:
         page = new_page(browser)
@@ -35,7 +35,7 @@ def main(link, pid):
         page.wait_for_selector(".log, .state")
         page.click(".page-head >> text=Restart")
         page.wait_for_selector(".toast >> text=liar")
-        for view in ("approvals", "sessions", "extensions", "schedule", "notifications", "memory", "costs", "calls", "configuration", "audit", "doctor"):
+        for view in ("approvals", "sessions", "shadow", "shadow?tab=triggers", "shadow?tab=log", "extensions", "schedule", "notifications", "memory", "costs", "calls", "configuration", "audit", "doctor"):
             page.goto(f"{origin}/#/{view}")
             page.wait_for_selector("main#main h1")
             page.wait_for_selector("main#main .skeleton", state="detached")
@@ -56,17 +56,24 @@ def main(link, pid):
         page.locator("details.tool-fold summary").last.click()
         page.wait_for_selector("details.tool-fold[open] >> text=hello from the page")
 
+        # The agent is killed in the middle of an answer: it begins the answer anew, and what it had begun is not there twice.
+        say(page, "slowly")
+        page.wait_for_selector(".answer >> text=The first half")
+        os.kill(agent, signal.SIGKILL)
+        page.wait_for_selector(".answer >> text=and the second", timeout=90_000)
+        assert page.locator(".answer", has_text="The first half").count() == 1
+
         # The gateway is killed; what is written meanwhile is sent when it is back, once.
-        os.kill(pid, signal.SIGKILL)
+        os.kill(gateway, signal.SIGKILL)
         say(page, "after the restart")
         page.wait_for_selector(".user >> text=after the restart")
         page.wait_for_function("() => [...document.querySelectorAll('.answer')].filter((answer) => answer.textContent.includes('three')).length === 2", timeout=90_000)
         page.wait_for_selector(".bar-notice", state="detached", timeout=60_000)
-        assert page.locator(".user").count() == 3, page.locator(".user").all_inner_texts()
+        assert page.locator(".user").count() == 4, page.locator(".user").all_inner_texts()
 
         # What happened is there after a reload, and in the Control UI.
         page.reload()
-        page.wait_for_function("() => document.querySelectorAll('.user').length === 3 && document.querySelectorAll('.answer').length >= 3")
+        page.wait_for_function("() => document.querySelectorAll('.user').length === 4 && document.querySelectorAll('.answer').length >= 4")
         page.click("[aria-label='Show in Control']")
         page.wait_for_selector(".transcript >> text=after the restart")
         page.go_back()
@@ -80,4 +87,4 @@ def main(link, pid):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -21,6 +21,7 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=u
 ROUTES = {
     "/api/plugins": ["get"], "/api/plugins/{name}": ["get"], "/api/plugins/{name}/logs": ["get"], "/api/plugins/{name}/{operation}": ["post"], "/api/sessions": ["get", "post"],
     "/api/sessions/{id}": ["get", "patch", "delete"], "/api/approvals": ["get"], "/api/approvals/{id}": ["post"], "/api/ghosts": ["get"], "/api/ghosts/{id}": ["get", "post"],
+    "/api/shadow/stats": ["get"], "/api/shadow/log": ["get"], "/api/shadow/pause": ["post"],
 }
 FURTHER = {
     "/api/calls": ["get"], "/api/calls/{id}": ["get"], "/api/config/sources": ["get"], "/api/config/history": ["get"], "/api/config/check": ["post"], "/api/config": ["get", "patch"], "/api/audit": ["get"],
@@ -37,13 +38,16 @@ class StandIn:
         self.requests, self.sockets, self.events, self.sequences, self.turns, self.down = [], set(), {}, {}, {}, False
         self.sessions = {} if empty else {s["id"]: dict(s) for s in f.SESSIONS}
         self.approvals = [] if empty else [dict(a) for a in f.APPROVALS]
-        self.ghosts, self.ghost_decisions = [], []
+        self.ghosts, self.ghost_decisions, self.shadow = [], [], json.loads(json.dumps(f.SHADOW_STATS))
         self.seen_ids, self.patches = {}, []
         self.ticks = 0
         self.silent, self.received, self.media, self.bodies = silent, [], [], []
-        self.cancelled, self.places, self.early = set(), {}, False
+        self.cancelled, self.places, self.early, self.followers, self.refused = set(), {}, False, {}, {}
         if not empty:
             self.record_history("sess_01J9Z0000", f.MESSAGES)
+            self.record("sess_01J9Z0001", "subagent.start", {"id": "sa_1", "agent": "reviewer", "task": "Look at what changed on Tuesday"})
+            self.record("sess_01J9Z0001", "subagent.result", {"id": "sa_1", "agent": "reviewer", "result": "One dependency was updated: **ring-compat 0.9**.", "tokensUsed": 2210, "cost": 0.004, "duration": 3100})
+            self.record("sess_01J9Z0001", "subagent.start", {"id": "sa_2", "agent": "licences", "task": "Find the licence of every new crate"})
 
     # ---- life
 
@@ -123,10 +127,31 @@ class StandIn:
             await writer.drain()
             await asyncio.sleep(3600)
             return False
+        if path.endswith("/events") and "text/event-stream" in headers.get("accept", ""):
+            return await self.follow(path.split("/")[3], headers.get("last-event-id", ""), writer)
         status, value = self.route(method, path, query, json.loads(body or b"{}"))
         if value is None:
             return self.write(writer, 204, b"", "application/json")
         return self.write(writer, status, json.dumps(self.poison(value) if status < 400 and path not in ("/api/openapi.json", "/api/session") else value).encode(), "application/json" if status < 400 else "application/problem+json")
+
+    async def follow(self, session, last, writer):
+        """The events of a session, from where the id says, until the connection ends."""
+        self.write(writer, 200, None, "text/event-stream")
+        queue = self.followers.setdefault(session, {})[writer] = asyncio.Queue()
+        after = int(last.rsplit(":", 1)[1]) if last else 0
+        known = [event for event in self.events.get(session, []) if event["sequence"] > after]
+        try:
+            for event in known:
+                queue.put_nowait(event)
+            if self.sessions.get(session, {}).get("turn") == "running":
+                queue.put_nowait({"id": "msg_p", "type": "agent.phase", "timestamp": int(time.time() * 1000), "payload": {"sessionId": session, "phase": "executing", "iteration": 2, "maxIterations": 24, "goal": "Find out why the nightly build fails", "pending": ["Say what to change"], "completed": ["Look at the last runs"], "totalTokensUsed": 9530, "totalCost": 0.013}})
+            while True:
+                event = await queue.get()
+                id_ = f"id: {session}:{event['sequence']}\n" if "sequence" in event else ""
+                writer.write(f"event: {event['type']}\n{id_}data: {json.dumps(self.poison(event))}\n\n".encode())
+                await writer.drain()
+        finally:
+            self.followers[session].pop(writer, None)
 
     def write(self, writer, status, body, kind, headers=None):
         length = "" if body is None else f"content-length: {len(body)}\r\n"
@@ -143,7 +168,7 @@ class StandIn:
             return {k: self.poison(v, k) for k, v in value.items()}
         if isinstance(value, list):
             return [self.poison(v, key) for v in value]
-        keep = ("id", "sessionId", "state", "role", "turn", "digest", "severity", "kind", "outcome", "verdict", "level", "nextCursor", "key", "path", "revision", "source", "type", "clientId", "replyTo", "event", "sequence", "status")
+        keep = ("id", "sessionId", "state", "role", "turn", "digest", "severity", "kind", "outcome", "verdict", "level", "nextCursor", "key", "path", "revision", "source", "type", "clientId", "replyTo", "event", "sequence", "status", "confidence")
         # The operator names plugins, and the page asks for them by name.
         if key == "name" and any(value == plugin["name"] for plugin in f.PLUGINS):
             return value
@@ -155,6 +180,8 @@ class StandIn:
     def route(self, method, path, query, body):
         if self.scopes is None:
             return self.problem(401, "send a credential, or open a session (`talon gateway open`)")
+        if path in self.refused or self.down:
+            return self.problem(self.refused.get(path, 503), "this needs another scope" if self.refused.get(path) == 403 else "the supervisor does not answer")
         parts = path.strip("/").split("/")
         lists = {
             "/api/plugins": lambda: self.plugins(), "/api/extensions": lambda: f.EXTENSIONS, "/api/schedule": lambda: f.JOBS, "/api/notifications": lambda: [n for n in f.NOTIFICATIONS if query.get("state") in (None, n["state"])],
@@ -173,14 +200,27 @@ class StandIn:
             rows = {"rows": [{"name": day, "cost": f.cost(spent, 40)} for day, spent in (("2026-02-01", 1.2), ("2026-02-02", 0.4), ("2026-02-03", 3.1))]} if query.get("by") == "day" else {}
             return 200, {**f.COSTS, **rows, **({"today": f.cost(0, 0), "byModel": [], "byProvider": []} if self.empty else {})}
         if parts[:2] == ["api", "ghosts"]:
-            if method == "GET":
-                return 200, f.page(self.ghosts)
+            if len(parts) == 2:
+                return 200, f.page([g for g in self.ghosts if query.get("state") in (None, g["state"])])
             found = next((g for g in self.ghosts if g["id"] == parts[2]), None)
             if not found:
                 return self.problem(404, "there is no such ghost: GET /api/ghosts lists yours")
-            self.ghosts.remove(found)
+            if method == "GET":
+                return 200, {"ghost": found, **f.REASONS}
             self.ghost_decisions.append(body)
-            return 200, {**found, "state": "dismissed" if body["decision"] == "dismiss" else "approved", **({} if body["decision"] == "dismiss" else {"sessionId": "sess_01J9Z0000"})}
+            found["state"] = {"dismiss": "dismissed", "snooze": "snoozed"}.get(body["decision"], "approved")
+            found.update({"sessionId": "sess_01J9Z0000"} if found["state"] == "approved" else {})
+            return 200, found
+        if parts[:2] == ["api", "shadow"]:
+            if parts[2] == "log":
+                return 200, f.page([] if self.empty else f.SHADOW_LOG)
+            if method == "POST":
+                muted = [one for one in self.shadow["mutedRepositories"] if one != body.get("repository")]
+                if body.get("repository"):
+                    self.shadow["mutedRepositories"] = muted + ([body["repository"]] if body["paused"] else [])
+                else:
+                    self.shadow.update(paused=body["paused"], pausedUntil=int(time.time() * 1000) + body["pauseFor"] if body.get("pauseFor") else None)
+            return 200, {**self.shadow, **({"enabled": False, "triggers": []} if self.empty else {})}
         operated = path.startswith(("/api/plugins", "/api/extensions", "/api/schedule", "/api/notifications", "/api/audit", "/api/doctor", "/api/calls"))
         if operated and "operate" not in self.scopes:
             return self.problem(403, "this needs the scope operate: use a token that has it (`talon token create`)")
@@ -296,6 +336,8 @@ class StandIn:
         for socket in list(Socket.open):
             if socket.server is self:
                 asyncio.run_coroutine_threadsafe(socket.send(self.poison(event)), self.loop)
+        for queue in list(self.followers.get(session, {}).values()):
+            self.loop.call_soon_threadsafe(queue.put_nowait, event)
         return event
 
 

@@ -4,12 +4,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Output;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use talon_tests::ask::with_agent;
 use talon_tests::http::{Answer, send_tcp};
-use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::provider::{Gate, Provider, ScriptedReply};
 use talon_tests::{Builder, Supervisor, program, repository, skip, target};
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -80,8 +81,8 @@ async fn a_thousand_hostile_texts_stay_texts() {
     }
 }
 
-/// What the model says to the last message.
-fn reply(question: &Value) -> ScriptedReply {
+/// What the model says to the last message. `halves`: how often it was asked for an answer that stops in the middle; once it is.
+fn reply(question: &Value, halves: &AtomicUsize) -> ScriptedReply {
     let last =
         question["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
     let text = last["content"].to_string();
@@ -90,6 +91,12 @@ fn reply(question: &Value) -> ScriptedReply {
     } else if text.contains("call it") {
         let call = ("liar__echo".to_owned(), json!({"text": "hello from the page"}));
         ScriptedReply::ToolCalls(vec![call])
+    } else if text.contains("slowly") {
+        let first = "The first half".to_owned();
+        match halves.fetch_add(1, Ordering::Relaxed) {
+            0 => ScriptedReply::Paused(Gate::closed(), first, String::new()),
+            _ => ScriptedReply::Text(first + " and the second."),
+        }
     } else {
         ScriptedReply::Text("There are **three** of them.".to_owned())
     }
@@ -97,7 +104,8 @@ fn reply(question: &Value) -> ScriptedReply {
 
 /// A gateway before an agent whose model says this.
 async fn start() -> (Supervisor, Provider) {
-    let provider = Provider::responding(reply).await;
+    let halves = AtomicUsize::new(0);
+    let provider = Provider::responding(move |question| reply(question, &halves)).await;
     let builder = Builder::new().plugin("liar", &program("misbehave"), &[], "");
     let builder = builder.config("gateway: { enabled: true, address: '127.0.0.1:0', max_role: operate }");
     let agent = "  confirm: { rules: [{ tool: liar.echo, ask: always }] }";
@@ -112,10 +120,14 @@ async fn both_pages_work_on_a_system_that_runs() {
     }
     let (supervisor, _provider) = start().await;
     let status = supervisor.wait_gateway("the gateway serves", |status| status.state == "serving").await;
+    let agent = supervisor.wait_agent("the agent serves", |status| status.state == "serving").await.pid;
     let opened = supervisor.cli(&["gateway", "open", "--scope", "operate"]).await;
     assert!(opened.status.success(), "{opened:?}");
     let link = String::from_utf8(opened.stdout).unwrap().trim().to_owned();
-    assert_ok(&script("live.py", &[&link, &status.pid.to_string()]).await, &supervisor.log());
+    assert_ok(
+        &script("live.py", &[&link, &status.pid.to_string(), &agent.to_string()]).await,
+        &supervisor.log(),
+    );
     supervisor.stop().await;
 }
 

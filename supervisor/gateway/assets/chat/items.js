@@ -155,7 +155,7 @@ function summary(item) {
 
 /** A proposal that nobody asked for. */
 export function ghostView(ghost, { use, dismiss }) {
-  return h("section", { key: ghost.id, class: "ghost card", "aria-label": t("ghost.title") },
+  return h("section", { key: ghost.id, class: "ghost card", "aria-label": `${t("ghost.title")}: ${plain(ghost.observation, 80)}` },
     h("div", { class: "row apart" }, h("h2", { class: "row" }, icon("spark"), t("ghost.title"), badge(ghost.confidence, { kind: "confidence", look: ghost.confidence === "high" ? "info" : "" })), button(t("action.dismiss"), dismiss, { look: "plain small", sign: "close", iconOnly: true })),
     h("p", { class: "muted small" }, block(ghost.observation, { most: 1000 })),
     h("div", { class: "prose" }, markdown(ghost.proposal)),

@@ -177,6 +177,8 @@ boot((root) => {
   outbox.adopt().then(() => {
     loadModels();
     openSession(place.get().parts[0] === "s" ? place.get().parts[1] : null);
+    // What was drawn before had the draft of no session.
+    showDraft();
     draw();
   });
   setInterval(draw, 30_000);

@@ -19,14 +19,17 @@ const SOURCES = {
   schedule: ["/api/schedule", {}, 30_000],
   notifications: ["/api/notifications", { state: "given_up", limit: 20 }, 30_000],
   doctor: ["/api/doctor", {}, 300_000],
+  ghosts: ["/api/ghosts", { state: "waiting", limit: 50 }, 10_000],
 };
+/** What not every server has. */
+const OPTIONAL = ["doctor", "ghosts"];
 
 /** What was read last, also for the overview. */
 export const sources = {};
 
 export function watchAttention() {
   for (const [name, [target, query, every]] of Object.entries(SOURCES)) {
-    if (name === "doctor" && !serves("GET", target)) continue;
+    if (OPTIONAL.includes(name) && !serves("GET", target)) continue;
     sources[name] = resource((signal) => request("GET", target, { query, signal }).catch((error) => (error.body?.status === "unavailable" ? error.body : Promise.reject(error))), { every });
     sources[name].subscribe(gather);
   }
@@ -60,6 +63,9 @@ function gather() {
   const counts = {};
   for (const { view, look } of items) counts[view] = { n: (counts[view]?.n ?? 0) + 1, look: counts[view]?.look ?? look };
   delete counts.overview;
+  // A proposal is counted where it is shown; it needs nobody.
+  const proposals = (read("ghosts")?.items ?? []).length;
+  if (proposals) counts.shadow = { n: proposals, look: "info", title: t("attention.proposals", { n: proposals }) };
   const isComplete = plugins.get().status === "ready" && Object.values(sources).every((source) => source.get().status !== "loading");
   attention.set({ items, counts, isComplete });
 }

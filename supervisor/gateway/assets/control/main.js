@@ -16,7 +16,7 @@ import { watchSamples, watchSeries } from "./samples.js";
 
 /** The views by group, with the key that opens each after `g`. `scope` is what one needs to see anything in it. */
 const GROUPS = [
-  ["now", [["overview", "o"], ["approvals", "a"], ["calls", "c"], ["sessions", "s"]]],
+  ["now", [["overview", "o"], ["approvals", "a"], ["calls", "c"], ["sessions", "s"], ["shadow", "h"]]],
   ["system", [["plugins", "p"], ["extensions", "x"], ["schedule", "j"], ["notifications", "n"], ["memory", "m"], ["costs", "$"]]],
   ["administration", [["configuration", "e"], ["audit", "l"], ["doctor", "d"]]],
 ];
@@ -58,7 +58,7 @@ function navigation() {
   const counts = attention.get().counts;
   return h("nav", { class: "nav", "aria-label": t("navigation"), id: "navigation" },
     h("div", { class: "nav-head" }, h("a", { class: "brand", href: "#/overview" }, "Talon"), button(t("action.close"), () => frame.set({ drawer: false }), { look: "plain small nav-close", sign: "close", iconOnly: true })),
-    GROUPS.map(([group, views]) => h("section", { key: group }, h("h2", {}, t(`group.${group}`)), h("ul", {}, views.map(([name]) => h("li", {}, h("a", { href: href([name]), "aria-current": name === here ? "page" : null, on: { click: () => frame.set({ drawer: false }) } }, icon(name), h("span", { class: "grow" }, t(`view.${name}`)), counts[name] ? h("span", { class: `count ${counts[name].look}`, title: t("attention.count", { n: counts[name].n }) }, counts[name].n) : null)))))),
+    GROUPS.map(([group, views]) => h("section", { key: group }, h("h2", {}, t(`group.${group}`)), h("ul", {}, views.map(([name]) => h("li", {}, h("a", { href: href([name]), "aria-current": name === here ? "page" : null, on: { click: () => frame.set({ drawer: false }) } }, icon(name), h("span", { class: "grow" }, t(`view.${name}`)), counts[name] ? h("span", { class: `count ${counts[name].look}`, title: counts[name].title ?? t("attention.count", { n: counts[name].n }) }, counts[name].n) : null)))))),
     h("div", { class: "nav-foot" }, linkButton(t("page.chat"), "/chat", { sign: "sessions", look: "small" }), h("div", { class: "row tight" }, preferences()), h("p", { class: "faint tiny clip", title: connection.get().subject }, connection.get().subject)));
 }
 

@@ -24,12 +24,12 @@ export function watchSamples(redraw) {
 
 function take(items) {
   const sums = Object.fromEntries(COUNTED.map((name) => [name, items.reduce((sum, { counters }) => sum + (counters?.[name] ?? 0), 0)]));
-  const memory = new Map(items.map(({ name, instances }) => [name, instances.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)]));
+  const sumOf = (key) => new Map(items.map(({ name, instances }) => [name, instances.reduce((sum, instance) => sum + (instance[key] ?? 0), 0)]));
   const busiest = items.filter(({ counters }) => counters?.calls > 0);
   const calls = busiest.reduce((sum, { counters }) => sum + counters.calls, 0);
   const p99 = Math.max(0, ...busiest.map(({ counters }) => counters.p99Us));
   const p50 = calls ? busiest.reduce((sum, { counters }) => sum + counters.p50Us * counters.calls, 0) / calls : 0;
-  samples.push({ at: Date.now(), sums, memory, p99: busiest.length ? p99 : null, p50: busiest.length ? p50 : null });
+  samples.push({ at: Date.now(), sums, memory: sumOf("memoryBytes"), cpu: sumOf("cpuUs"), p99: busiest.length ? p99 : null, p50: busiest.length ? p50 : null });
   if (samples.length > MOST) samples.shift();
 }
 
@@ -53,6 +53,16 @@ export function values(name) {
 
 export function memoryOf(plugin) {
   return samples.map(({ memory }) => memory.get(plugin) ?? null);
+}
+
+/** Which share of a processor a plugin had, from one sample to the next. */
+export function cpuOf(plugin) {
+  return samples.map(({ at, cpu }, index) => {
+    const before = samples[index - 1];
+    const grown = before ? (cpu.get(plugin) ?? NaN) - (before.cpu.get(plugin) ?? NaN) : NaN;
+    // A process that was started again counts anew.
+    return grown >= 0 ? grown / 1000 / (at - before.at) : null;
+  });
 }
 
 /** The last day in steps of ten seconds, if this server keeps it: read whole at first, and then what came. */

@@ -74,9 +74,9 @@ function problemOf(answer, json) {
   return new ProblemError(json, answer.status);
 }
 
-/** The answer as text, as it comes: for events over HTTP. */
-export async function stream(target, { signal, onEvent }) {
-  const answer = await send("GET", target, { signal, headers: { accept: "text/event-stream" }, isStream: true });
+/** Events over HTTP, as they come: `onEvent(data, id)`. */
+export async function stream(target, { signal, onEvent, headers = {} }) {
+  const answer = await send("GET", target, { signal, headers: { accept: "text/event-stream", ...headers }, isStream: true });
   if (!answer.ok) throw problemOf(answer, await answer.json().catch(() => ({})));
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let waiting = "";
@@ -87,8 +87,8 @@ export async function stream(target, { signal, onEvent }) {
     const events = waiting.split("\n\n");
     waiting = events.pop();
     for (const event of events) {
-      const data = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
-      if (data.length) onEvent(JSON.parse(data.join("\n")));
+      const field = (key) => event.split("\n").filter((line) => line.startsWith(`${key}:`)).map((line) => line.slice(key.length + 1).trimStart());
+      if (field("data").length) onEvent(JSON.parse(field("data").join("\n")), field("id").at(-1));
     }
   }
 }

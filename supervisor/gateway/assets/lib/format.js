@@ -37,7 +37,7 @@ export function bytes(value) {
 
 /** Microseconds. */
 export function micros(value) {
-  if (value < 1000) return `${number(value)} µs`;
+  if (value < 1000) return `${number(value, value < 10 ? 1 : 0)} µs`;
   if (value < 1e6) return `${number(value / 1e3, value < 1e4 ? 1 : 0)} ms`;
   return duration(value / 1e3);
 }

@@ -19,8 +19,8 @@ export async function copy(text) {
   }
 }
 
-/** A block of code with its language and a button that copies it. */
-export function codeBlock(text, label = "", { wrap = false } = {}) {
+/** A block of code with its language and a button that copies it. `region`: what it is called where several have the same label. */
+export function codeBlock(text, label = "", { wrap = false, region = null } = {}) {
   const { clean } = withoutAnsi(text);
   const cut = cutAt(clean, LONGEST_CODE);
   const named = plain(label, 40);
@@ -28,19 +28,19 @@ export function codeBlock(text, label = "", { wrap = false } = {}) {
     "div",
     { class: `code${wrap ? " wrap" : ""}` },
     h("header", {}, h("span", {}, named || t("code")), button(t("action.copy"), () => copy(text), { look: "plain small", sign: "copy" })),
-    h("pre", { tabindex: "0", role: "region", "aria-label": named ? t("code_in", { language: named }) : t("code") }, h("code", {}, visible(cut), cut.length < clean.length ? h("span", { class: "faint" }, `\n${t("text.left_out", { n: clean.length - cut.length })}`) : null)),
+    h("pre", { tabindex: "0", role: "region", "aria-label": region ? plain(region, 160) : named ? t("code_in", { language: named }) : t("code") }, h("code", {}, visible(cut), cut.length < clean.length ? h("span", { class: "faint" }, `\n${t("text.left_out", { n: clean.length - cut.length })}`) : null)),
   );
 }
 
 /** A value of JSON, written out. */
-export function json(value, label = "JSON") {
+export function json(value, label = "JSON", region = null) {
   let text;
   try {
     text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   } catch {
     text = String(value);
   }
-  return codeBlock(text ?? "null", label, { wrap: true });
+  return codeBlock(text ?? "null", label, { wrap: true, region });
 }
 
 /** Arguments of a call: names and values, a line each; long ones as code. */

@@ -43,12 +43,3 @@ function nice(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999) ?? value;
 }
-
-/** A small line without axes, for a row of a table. */
-export function sparkline(values, label) {
-  const known = values.filter((value) => value !== null);
-  if (known.length < 2) return null;
-  const top = Math.max(...known) || 1;
-  const path = known.map((value, at) => `${at ? "L" : "M"}${((at / (known.length - 1)) * 80).toFixed(1)} ${(18 - (value / top) * 16).toFixed(1)}`).join("");
-  return s("svg", { viewBox: "0 0 80 20", width: 80, height: 20, role: "img", "aria-label": label, class: "plot-1" }, s("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }));
-}

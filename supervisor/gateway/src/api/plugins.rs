@@ -1,4 +1,4 @@
-//! Plugins: list, one with its actions, logs, start, stop, restart, reload.
+//! Plugins: list, logs, start, stop, restart, reload.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,8 +7,8 @@ use futures_util::stream;
 use http::header::{ACCEPT, HeaderMap};
 use serde::{Deserialize, Serialize};
 use talon_proto::host::{
-    self, GetPluginRequest, LiftQuarantineRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest,
-    RestartRequest, StartRequest, StopRequest,
+    self, LiftQuarantineRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest, RestartRequest,
+    StartRequest, StopRequest,
 };
 use tonic::Code;
 use utoipa::{IntoParams, ToSchema};
@@ -27,17 +27,13 @@ use crate::sse;
 const MAX_LINES: u32 = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(get))
-        .routes(routes!(logs))
-        .routes(routes!(operate))
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(logs)).routes(routes!(operate))
 }
 
 /// A plugin.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Plugin {
+pub(super) struct Plugin {
     name: String,
     /// discovered, starting, handshaking, ready, unhealthy, draining, stopped, backoff, failed or refused
     state: String,
@@ -57,6 +53,12 @@ struct Plugin {
     /// Actions that declare something else than what was approved.
     changed_actions: Vec<String>,
     instances: Vec<Instance>,
+    /// How often one of its processes died since the supervisor started.
+    deaths: u64,
+    /// Why what runs is older than what should; empty if it is not.
+    replacement_problem: String,
+    /// The scripts that it runs, if it runs scripts (scope operate).
+    scripts: Vec<PluginScript>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counters: Option<Counters>,
 }
@@ -70,6 +72,25 @@ struct Instance {
     generation: u64,
     calls_in_flight: u32,
     memory_bytes: u64,
+    /// Processor time since its start, in microseconds.
+    cpu_us: u64,
+    /// With those that it started.
+    processes: u32,
+    /// Since when it is ready, in milliseconds since 1970; 0 if it is not.
+    ready_since: u64,
+}
+
+/// A script of a plugin that runs scripts.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PluginScript {
+    name: String,
+    /// loaded; outdated: a newer version was refused, and the last good one runs; or failed: none runs
+    state: String,
+    /// Why the newest version does not run, with line and traceback.
+    problem: String,
+    /// The functions that are called.
+    functions: Vec<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -88,13 +109,25 @@ struct Counters {
 
 impl From<host::Plugin> for Plugin {
     fn from(plugin: host::Plugin) -> Self {
-        let instance = |instance: host::Instance| Instance {
-            index: instance.index,
-            state: instance.state,
-            pid: instance.pid,
-            generation: instance.generation,
-            calls_in_flight: instance.calls_in_flight,
-            memory_bytes: instance.usage.unwrap_or_default().memory_bytes,
+        let instance = |instance: host::Instance| {
+            let usage = instance.usage.unwrap_or_default();
+            Instance {
+                index: instance.index,
+                state: instance.state,
+                pid: instance.pid,
+                generation: instance.generation,
+                calls_in_flight: instance.calls_in_flight,
+                memory_bytes: usage.memory_bytes,
+                cpu_us: usage.cpu_us,
+                processes: usage.processes,
+                ready_since: instance.ready_since_unix_ms,
+            }
+        };
+        let script = |script: host::Script| PluginScript {
+            name: script.name,
+            state: script.state,
+            problem: script.problem,
+            functions: script.functions,
         };
         let counters = |counters: host::PluginCounters| Counters {
             calls: counters.calls,
@@ -119,41 +152,15 @@ impl From<host::Plugin> for Plugin {
             not_enforced: plugin.not_enforced,
             changed_actions: plugin.changed_actions,
             instances: plugin.instances.into_iter().map(instance).collect(),
+            deaths: plugin.restarts.values().sum(),
+            replacement_problem: plugin.replacement_problem,
+            scripts: plugin.scripts.into_iter().map(script).collect(),
             counters: plugin.counters.map(counters),
         }
     }
 }
 
-/// A plugin with its actions.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct PluginDetails {
-    plugin: Plugin,
-    description: String,
-    actions: Vec<Action>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct Action {
-    name: String,
-    description: String,
-    parameters: Vec<Parameter>,
-    /// Only people may call it.
-    user_only: bool,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct Parameter {
-    name: String,
-    description: String,
-    #[serde(rename = "type")]
-    kind: String,
-    required: bool,
-}
-
-fn no_plugin(status: tonic::Status) -> Problem {
+pub(super) fn no_plugin(status: tonic::Status) -> Problem {
     match status.code() {
         Code::NotFound => {
             Problem::new(ProblemKind::NotFound, "there is no such plugin: GET /api/plugins lists them")
@@ -168,39 +175,6 @@ async fn list(State(app): State<App>, caller: Caller) -> Result<Json<Page<Plugin
     require_chat(&caller)?;
     let answer = app.backends.host(&caller).list_plugins(ListPluginsRequest {}).await?.into_inner();
     Ok(Json(Page::new(answer.plugins.into_iter().map(Plugin::from), String::new())))
-}
-
-/// A plugin, and its actions.
-#[utoipa::path(get, path = "/api/plugins/{name}", tag = "plugins", params(("name" = String, Path)), responses((status = OK, body = PluginDetails)))]
-async fn get(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-) -> Result<Json<PluginDetails>, Problem> {
-    require_chat(&caller)?;
-    let request = GetPluginRequest { name, for_model: false };
-    let answer = app.backends.host(&caller).get_plugin(request).await.map_err(no_plugin)?.into_inner();
-    let capabilities = answer.capabilities.unwrap_or_default();
-    let actions = capabilities.actions.into_iter().map(|action| Action {
-        name: action.name,
-        description: action.description,
-        user_only: action.user_only,
-        parameters: action
-            .parameters
-            .into_iter()
-            .map(|parameter| Parameter {
-                name: parameter.name,
-                description: parameter.description,
-                kind: parameter.r#type,
-                required: parameter.required,
-            })
-            .collect(),
-    });
-    Ok(Json(PluginDetails {
-        plugin: answer.plugin.unwrap_or_default().into(),
-        description: capabilities.description,
-        actions: actions.collect(),
-    }))
 }
 
 /// A line of a plugin's log.

@@ -117,6 +117,15 @@ pub(crate) struct ShadowGhost {
     /// The session of its turn, once it was approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// When a snoozed one waits again, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<u64>,
+    /// Who decided about it; absent before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// In milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<u64>,
 }
 
 impl From<agent::Ghost> for ShadowGhost {
@@ -141,6 +150,9 @@ impl From<agent::Ghost> for ShadowGhost {
             expires_at: ghost.expires_unix_ms,
             no_act: set(ghost.no_act),
             session_id: set(ghost.session_id).map(|id| session_id(&id)),
+            snoozed_until: ghost.snoozed_until_unix_ms,
+            decided_by: set(ghost.decided_by),
+            decided_at: ghost.decided_unix_ms,
         }
     }
 }

@@ -13,6 +13,7 @@ import { args } from "../../ui/code.js";
 import { badge, button, card, empty, facts, shown } from "../../ui/parts.js";
 import { table } from "../../ui/table.js";
 import { failed, toast } from "../../ui/toast.js";
+import { session, who } from "../links.js";
 import { head } from "../page.js";
 
 const waits = (approval) => approval.state === "pending" && approval.expiresAt > serverNow();
@@ -74,8 +75,8 @@ function one(approval, { decide, busy, isChosen }) {
     h("div", { class: "body stack" },
       approval.question ? h("div", { class: "plain-text" }, block(approval.question, { most: 8000 })) : args(approval.args),
       facts([
-        [t("approval.caused_by"), h("span", { class: "mono small" }, name(approval.senderId, 120))],
-        [t("approval.session"), approval.sessionId ? h("a", { href: href(["sessions", approval.sessionId]), class: "mono small" }, name(approval.sessionId, 60)) : null],
+        [t("approval.caused_by"), who(approval.senderId, 120)],
+        [t("approval.session"), session(approval.sessionId)],
         [t("approval.why"), approval.why ? word("why", approval.why) : null],
         [t("approval.asked"), h("span", { title: dateTime(approval.askedAt) }, ago(approval.askedAt))],
         [t("approval.decided_by"), approval.decidedBy ? name(approval.decidedBy, 100) : null],

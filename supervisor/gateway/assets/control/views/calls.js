@@ -11,6 +11,7 @@ import { word } from "../../lib/word.js";
 import { args } from "../../ui/code.js";
 import { badge, card, choice, empty, facts, notice, searchField, shown, unavailable } from "../../ui/parts.js";
 import { matches, table } from "../../ui/table.js";
+import { action, session, who } from "../links.js";
 import { head } from "../page.js";
 
 const OUTCOMES = ["running", "ok", "tool_error", "refused", "fault", "cancelled"];
@@ -34,7 +35,7 @@ function openList(redraw) {
         columns: [
           { key: "action", label: t("calls.call"), lead: true, sort: (call) => `${call.plugin}.${call.action}`, cell: (call) => [h("a", { class: "mono", href: href(["calls", call.id]) }, name(`${call.plugin}.${call.action}`, 80)), call.reason ? h("div", { class: "sub" }, name(call.reason, 160)) : null] },
           { key: "outcome", label: t("calls.outcome"), sort: (call) => call.outcome, cell: (call) => h("span", { class: "row tight" }, badge(call.outcome, { kind: "outcome", look: LOOKS[call.outcome] ?? "" }), call.neutralized ? badge("neutralized", { label: t("calls.neutralized", { n: call.neutralized }) }) : null) },
-          { key: "who", label: t("calls.who"), cell: (call) => h("span", { class: "mono small" }, name(call.subject ?? call.origin, 60)) },
+          { key: "who", label: t("calls.who"), cell: (call) => who(call.subject ?? call.origin, 60) },
           { key: "took", label: t("calls.took"), end: true, sort: (call) => call.durationUs, cell: (call) => h("span", { class: "number" }, micros(call.durationUs)) },
           { key: "at", label: t("calls.at"), end: true, sort: (call) => call.at, cell: (call) => ago(call.at) },
         ],
@@ -51,12 +52,13 @@ function openOne(id, redraw) {
     shown(one.get(), ({ call, layers, kept, args: given, answer, spans }) => h("div", { class: "columns" },
       h("div", { class: "stack" },
         kept ? [given === undefined ? null : card(t("call.arguments"), args(given)), card(t("calls.answer"), h("pre", { class: "plain-text", tabindex: "0", role: "region", "aria-label": t("calls.answer") }, highlighted(answer, spans)))] : notice(t("calls.not_kept")),
-        card(t("calls.layers"), h("ol", { class: "layers" }, (layers ?? []).map(({ layer, verdict, us, reason }) => h("li", { class: "row" }, h("span", { class: "grow" }, word("layer", layer)), reason ? h("span", { class: "muted small" }, name(reason, 160)) : null, badge(verdict, { kind: "verdict", look: { changed: "warn", deny: "bad", fault: "bad" }[verdict] ?? "" }), us === undefined || us === null ? null : h("span", { class: "number faint" }, micros(us))))))),
+        card(t("calls.layers"), layers?.length ? layerList(layers) : h("p", { class: "muted" }, t("calls.no_layers")))),
       card(t("facts"), facts([
         ["id", h("span", { class: "mono small" }, name(call.id, 80))],
-        [t("calls.who"), h("span", { class: "mono small" }, name(call.subject ?? "", 100))],
+        [t("calls.call"), action(`${call.plugin}.${call.action}`, 100)],
+        [t("calls.who"), who(call.subject ?? "", 100)],
         [t("calls.origin"), name(call.origin ?? "", 40)],
-        [t("approval.session"), call.sessionId ? h("a", { class: "mono small", href: href(["sessions", call.sessionId]) }, name(call.sessionId, 60)) : null],
+        [t("approval.session"), session(call.sessionId)],
         [t("calls.at"), dateTime(call.at)],
         [t("calls.took"), h("span", { class: "number" }, micros(call.durationUs))],
         [t("calls.trace"), call.traceId ? h("span", { class: "mono small" }, name(call.traceId, 60)) : null],
@@ -64,6 +66,16 @@ function openOne(id, redraw) {
       ]))), one.reload),
   ];
   return { draw, end: one.end };
+}
+
+/** The guard's layers in the order in which they saw the call, each with its verdict and its part of the time. */
+function layerList(layers) {
+  const most = Math.max(1, ...layers.map(({ us }) => us ?? 0));
+  return h("ol", { class: "layers" }, layers.map(({ layer, verdict, us, reason }) => h("li", { class: verdict === "skipped" ? "faint" : "" },
+    h("div", { class: "grow" }, h("span", {}, word("layer", layer)), reason ? h("div", { class: "sub muted small" }, name(reason, 300)) : null),
+    badge(verdict, { kind: "verdict", look: { changed: "warn", deny: "bad", fault: "bad" }[verdict] ?? "" }),
+    h("span", { class: "bar", "aria-hidden": "true" }, us ? h("i", { css: { width: `${Math.max(1, (us / most) * 100)}%` } }) : null),
+    h("span", { class: "number faint" }, us === undefined || us === null ? "" : micros(us)))));
 }
 
 /** A text with what the guard neutralized in it marked. Spans are places in the text, in order. */

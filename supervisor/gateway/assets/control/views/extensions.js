@@ -10,6 +10,8 @@ import { word } from "../../lib/word.js";
 import { badge, choice, empty, searchField, shown } from "../../ui/parts.js";
 import { matches, table } from "../../ui/table.js";
 import { head } from "../page.js";
+import { scriptsCard } from "../plugin.js";
+import { plugins } from "../samples.js";
 
 export function open({ redraw }) {
   const list = resource((signal) => request("GET", "/api/extensions", { signal }), { every: 6000 });
@@ -29,7 +31,8 @@ export function open({ redraw }) {
           { key: "state", label: t("state"), sort: (one) => one.state, cell: (one) => badge(one.state) },
           { key: "declared", label: t("extensions.declared"), cell: (one) => (one.declared ? t("yes") : h("span", { class: "faint" }, t("extensions.granted_only"))) },
         ],
-      }) : empty(items.length ? t("none_found") : t("extensions.none"), items.length ? null : t("extensions.none_text"))));
+      }) : empty(items.length ? t("none_found") : t("extensions.none"), items.length ? null : t("extensions.none_text"))),
+      (plugins.get().data?.items ?? []).filter(({ scripts }) => scripts?.length).map(({ scripts }) => scriptsCard(scripts)));
   }, list.reload)];
   return { draw, end: list.end };
 }

@@ -6,11 +6,12 @@ import { ago, number } from "../../lib/format.js";
 import { t } from "../../lib/i18n.js";
 import { resource } from "../../lib/resource.js";
 import { place, setQuery } from "../../lib/router.js";
-import { block, name, plain } from "../../lib/text.js";
+import { block, plain } from "../../lib/text.js";
 import { confirm } from "../../ui/dialog.js";
 import { button, empty, searchField, shown } from "../../ui/parts.js";
 import { table } from "../../ui/table.js";
 import { failed, toast } from "../../ui/toast.js";
+import { withSession } from "../links.js";
 import { head } from "../page.js";
 
 export function open({ redraw }) {
@@ -57,7 +58,7 @@ export function open({ redraw }) {
           label: t("view.memory"), rows: [...items, ...more], keyOf: (memory) => memory.id, more: (cursor === undefined ? nextCursor : cursor) ? readMore : null,
           columns: [
             { key: "content", label: t("memory.content"), lead: true, cell: (memory) => [h("div", { class: "plain-text" }, block(memory.content, { most: 600 })), h("div", { class: "row tight", css: { "margin-top": "var(--space-1)" } }, memory.tags.slice(0, 20).map((tag) => button(plain(tag, 40), () => search({ tag }), { look: "small plain" })))] },
-            { key: "source", label: t("memory.source"), sort: (memory) => memory.source, cell: (memory) => h("span", { class: "small" }, name(memory.source, 60)) },
+            { key: "source", label: t("memory.source"), sort: (memory) => memory.source, cell: (memory) => h("span", { class: "small" }, withSession(memory.source)) },
             { key: "count", label: t("memory.count"), end: true, sort: (memory) => memory.count, cell: (memory) => h("span", { class: "number" }, number(memory.count)) },
             { key: "used", label: t("memory.used"), end: true, sort: (memory) => memory.lastUsedAt, cell: (memory) => ago(memory.lastUsedAt || memory.createdAt) },
             { key: "act", label: t("actions"), end: true, cell: (memory) => button(t("memory.forget"), forget(memory), { look: "small danger" }) },

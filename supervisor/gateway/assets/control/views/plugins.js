@@ -2,7 +2,7 @@
 
 import { hasScope, path, request, serves, stream } from "../../lib/api.js";
 import { h } from "../../lib/dom.js";
-import { bytes, clock, compact, micros, number } from "../../lib/format.js";
+import { ago, bytes, clock, compact, duration, micros, number } from "../../lib/format.js";
 import { t } from "../../lib/i18n.js";
 import { resource } from "../../lib/resource.js";
 import { href, place, setQuery } from "../../lib/router.js";
@@ -12,11 +12,11 @@ import { codeBlock } from "../../ui/code.js";
 import { confirm } from "../../ui/dialog.js";
 import { schemaForm, schemaOf } from "../../ui/form.js";
 import { badge, button, card, choice, empty, facts, failure, notice, searchField, shown } from "../../ui/parts.js";
-import { sparkline } from "../../ui/plot.js";
 import { matches, table } from "../../ui/table.js";
 import { failed, toast } from "../../ui/toast.js";
 import { head } from "../page.js";
-import { memoryOf, plugins } from "../samples.js";
+import { jail, rolesCard, scriptsCard, usage } from "../plugin.js";
+import { plugins } from "../samples.js";
 
 /** Lines of the log that the page keeps. */
 const MOST_LINES = 2000;
@@ -81,29 +81,35 @@ function openOne(id, redraw) {
       }),
       shown(state, (data) => [
         h("nav", { class: "tabs", "aria-label": t("parts") }, ["state", "actions", "log"].map((key) => h("a", { href: href(["plugins", id], { tab: key === "state" ? null : key }), "aria-current": key === tab ? "page" : null }, t(`plugins.tab_${key}`), key === "actions" ? ` ${data.actions.length}` : ""))),
-        tab === "actions" ? actions(id, data, forms, redraw) : tab === "log" ? log.view() : overview(data.plugin, button(t("plugins.lift-quarantine"), () => operate("lift-quarantine"), { look: "small", disabled: busy !== null })),
+        tab === "actions" ? actions(id, data, forms, redraw) : tab === "log" ? log.view() : overview(data, button(t("plugins.lift-quarantine"), () => operate("lift-quarantine"), { look: "small", disabled: busy !== null })),
       ], one.reload),
     ];
   };
   return { draw, end: () => { one.end(); log.end(); } };
 }
 
-function overview(plugin, lift) {
+function overview({ plugin, settings, roles = [] }, lift) {
   const { counters } = plugin;
   return h("div", { class: "columns" },
     h("div", { class: "stack" },
       plugin.reason ? notice(block(plugin.reason), ["failed", "refused"].includes(plugin.state) ? "bad" : plugin.state === "ready" ? "" : "warn") : null,
+      plugin.replacementProblem ? notice([t("plugins.not_replaced"), " ", block(plugin.replacementProblem, { most: 1000 })], "warn") : null,
       plugin.quarantined ? notice(t("plugins.quarantined"), "bad", lift) : null,
       plugin.changedActions.length ? notice([t("plugins.changed"), " ", h("span", { class: "mono" }, name(plugin.changedActions.join(", "), 500)), " ", t("plugins.changed_do"), " ", h("code", {}, `talon approve ${plain(plugin.name, 60)}`)], "warn") : null,
-      card(t("plugins.jail"), plugin.notEnforced.length ? h("ul", { class: "bullets" }, plugin.notEnforced.map((gap) => h("li", {}, block(gap, { most: 500 })))) : h("p", { class: "muted" }, t("plugins.jail_whole"))),
+      usage(plugin),
+      jail(plugin, settings),
+      roles.length ? rolesCard(plugin, roles) : null,
+      plugin.scripts?.length ? scriptsCard(plugin.scripts) : null,
       card(t("plugins.instances"), plugin.instances.length ? table({
         label: t("plugins.instances"), rows: plugin.instances, keyOf: (instance) => String(instance.index), sortable: false,
         columns: [
           { key: "index", label: "#", lead: true, cell: (instance) => `${t("plugins.instance")} ${instance.index}` },
           { key: "state", label: t("state"), cell: (instance) => badge(instance.state) },
           { key: "pid", label: "pid", end: true, cell: (instance) => (instance.pid ? h("span", { class: "number mono" }, instance.pid) : null) },
+          { key: "since", label: t("plugins.ready_since"), cell: (instance) => (instance.readySince ? ago(instance.readySince) : null) },
           { key: "generation", label: t("plugins.generation"), end: true, cell: (instance) => h("span", { class: "number" }, number(instance.generation)) },
           { key: "calls", label: t("plugins.in_flight"), end: true, cell: (instance) => h("span", { class: "number" }, number(instance.callsInFlight)) },
+          { key: "cpu", label: t("plugins.cpu_time"), end: true, cell: (instance) => h("span", { class: "number" }, duration((instance.cpuUs ?? 0) / 1000)) },
           { key: "memory", label: t("plugins.memory"), end: true, cell: (instance) => h("span", { class: "number" }, bytes(instance.memoryBytes)) },
         ],
       }) : h("p", { class: "muted", css: { padding: "0 var(--space-4) var(--space-4)" } }, t("plugins.no_process")), { bare: true })),
@@ -115,8 +121,16 @@ function overview(plugin, lift) {
         [t("plugins.waiting"), h("span", { class: "number" }, number(plugin.callsWaiting))],
         ...(counters ? [["calls", counters.calls], ["tool_errors", counters.toolErrors], ["refusals", counters.refusals], ["faults", counters.faults], ["tainted", counters.tainted], ["truncated", counters.truncated]].map(([key, value]) => [t(`plugins.${key}`), h("span", { class: "number" }, number(value))]) : []),
         ["p50 / p99", counters?.calls ? h("span", { class: "number" }, `${micros(counters.p50Us)} / ${micros(counters.p99Us)}`) : null],
-        [t("plugins.memory_time"), sparkline(memoryOf(plugin.name), t("plugins.memory_time"))],
-      ]))));
+        [t("plugins.deaths"), h("span", { class: "number" }, number(plugin.deaths ?? 0))],
+      ])),
+      settings ? card(t("plugins.program"), facts([
+        [t("plugins.version"), settings.sha256 ? h("span", { class: "mono small", title: plain(settings.sha256, 80) }, name(settings.sha256.slice(0, 12), 12)) : null],
+        [t("plugins.command"), settings.command ? h("span", { class: "mono small" }, name(settings.command, 300)) : null],
+        [t("plugins.dialect"), name(settings.dialect, 60)],
+        [t("plugins.timeout"), settings.timeout ? duration(settings.timeout) : null],
+        [t("plugins.context"), settings.context.length ? name(settings.context.join(", "), 300) : null],
+        [t("plugins.models"), settings.models.length ? name(settings.models.join(", "), 300) : null],
+      ])) : null));
 }
 
 function actions(id, { actions: all }, forms, redraw) {

@@ -9,11 +9,13 @@ import { resource } from "../../lib/resource.js";
 import { go, href, place, setQuery } from "../../lib/router.js";
 import { block, name, plain } from "../../lib/text.js";
 import { word } from "../../lib/word.js";
-import { args, diff } from "../../ui/code.js";
+import { args, diff, json } from "../../ui/code.js";
 import { confirm } from "../../ui/dialog.js";
-import { badge, button, card, choice, empty, facts, linkButton, searchField, shown } from "../../ui/parts.js";
+import { badge, button, card, choice, empty, facts, linkButton, notice, searchField, shown } from "../../ui/parts.js";
 import { matches, table } from "../../ui/table.js";
 import { failed, toast } from "../../ui/toast.js";
+import { followSession } from "../follow.js";
+import { action, who } from "../links.js";
 import { head } from "../page.js";
 
 export function open({ parts, redraw }) {
@@ -62,6 +64,7 @@ function openList(redraw) {
 
 function openOne(id, redraw) {
   let earlier = [];
+  const live = followSession(id, redraw);
   const one = resource((signal) => request("GET", path`/api/sessions/${id}`, { query: { limit: 200 }, signal }), { every: 5000 });
   one.subscribe(redraw);
   let next;
@@ -112,11 +115,11 @@ function openOne(id, redraw) {
         actions: session ? [linkButton(t("sessions.open_chat"), `/chat#/s/${encodeURIComponent(id)}`, { sign: "sessions" }), isBusy ? button(t("sessions.cancel"), cancel, { sign: "stop" }) : [button(t("sessions.undo"), undo, { sign: "back" }), button(t("sessions.compact"), compactIt)], button(t("action.delete"), remove, { look: "danger", sign: "trash" })] : null,
       }),
       shown(state, (data) => h("div", { class: "columns" },
-        card(t("sessions.transcript"), transcript([...data.messages, ...earlier], (next === undefined ? data.nextCursor : next) ? readMore : null)),
+        h("div", { class: "stack" }, loop(live.get().phase, data.turn), subAgents(live.get().agents), card(t("sessions.transcript"), transcript([...data.messages, ...earlier], (next === undefined ? data.nextCursor : next) ? readMore : null))),
         h("div", { class: "stack" }, card(t("facts"), facts([
           ["id", h("span", { class: "mono small" }, name(data.id, 80))],
-          [t("sessions.sender"), h("span", { class: "mono small" }, name(data.senderId, 120))],
-          [t("sessions.channel"), name(data.channel, 40)],
+          [t("sessions.sender"), who(data.senderId, 120)],
+          [t("sessions.channel"), h("a", { href: href(["sessions"], { channel: data.channel }) }, name(data.channel, 40))],
           [t("state"), word("state", data.state)],
           [t("sessions.messages"), h("span", { class: "number" }, number(data.metadata.messageCount))],
           [t("cost"), h("span", { class: "number" }, dollars(data.cost))],
@@ -129,7 +132,33 @@ function openOne(id, redraw) {
       ), one.reload),
     ];
   };
-  return { draw, end: one.end };
+  return { draw, end: () => { one.end(); live.end(); } };
+}
+
+/** The loop of a turn, in order; compressing comes where it is needed. */
+const PHASES = ["planning", "deciding", "executing", "evaluating", "responding"];
+
+/** The phases drawn, with the one that the turn is in. */
+function loop(phase, turn) {
+  const at = PHASES.indexOf(phase?.phase);
+  const busy = turn === "running" || turn === "waiting";
+  const note = turn === "waiting" ? t("phase.person") : phase?.phase === "compressing" ? t("phase.compressing") : phase ? t("phase.step", { n: phase.iteration, most: phase.maxIterations }) : busy ? t("phase.waiting") : t("phase.none");
+  const tasks = phase ? [...(phase.completed ?? []).map((task) => [task, "done"]), ...(phase.pending ?? []).map((task) => [task, ""])] : [];
+  return card(t("phase.title"), h("div", { class: "stack" },
+    h("ol", { class: `loop${busy ? "" : " resting"}` }, PHASES.map((one, place) => h("li", { class: at >= 0 && place < at ? "done" : place === at ? "active" : "", "aria-current": place === at ? "step" : null }, word("phase", one)))),
+    phase?.goal ? h("p", { class: "muted small" }, block(phase.goal, { most: 300 })) : null,
+    tasks.length ? h("ol", { class: "tasks small" }, tasks.slice(0, 50).map(([task, state]) => h("li", { class: state }, name(task, 300)))) : null), { actions: h("span", { class: "faint small number" }, note, phase?.totalCost ? ` · ${dollars(phase.totalCost)}` : "") });
+}
+
+function subAgents(agents) {
+  if (!agents.length) return null;
+  return card(t("subagent.all"), h("div", { class: "stack" }, agents.map(({ id: key, agent, task, result }) => h("details", { class: "fold", key },
+    h("summary", {}, badge(!result ? "running" : result.error ? "failed" : "done", { kind: "call" }), h("span", { class: "mono" }, name(agent, 60)), h("span", { class: "grow clip muted small" }, name(task, 160)), result ? h("span", { class: "faint tiny number" }, `${duration(result.duration)} · ${dollars(result.cost)}`) : null),
+    h("div", { class: "fold-body stack" },
+      h("div", { class: "plain-text" }, block(task)),
+      result?.error ? notice(block(result.error), "bad") : null,
+      result && !result.error ? (typeof result.result === "string" ? h("div", { class: "prose" }, markdown(result.result)) : json(result.result)) : null,
+      result ? h("p", { class: "faint small" }, t("tokens", { n: result.tokensUsed })) : null)))));
 }
 
 function transcript(messages, more) {
@@ -141,7 +170,7 @@ function transcript(messages, more) {
       h("header", { class: "row apart tiny faint" }, h("strong", {}, t(`role.${message.role === "user" ? "person" : message.role}`)), h("time", {}, dateTime(message.timestamp))),
       message.content && message.role !== "tool" ? h("div", { class: "prose" }, message.role === "user" ? h("div", { class: "plain-text" }, block(message.content)) : markdown(message.content)) : null,
       message.hooked ? h("details", { class: "fold" }, h("summary", {}, t("sessions.hooked")), message.role === "user" ? diff(message.content, message.hooked, `${t("diff")} ${plain(message.id, 60)}`) : diff(message.hooked, message.content, `${t("diff")} ${plain(message.id, 60)}`)) : null,
-      (message.toolCalls ?? []).map((call) => h("details", { class: "fold" }, h("summary", {}, h("span", { class: "grow" }, t("call.title"), ": ", h("span", { class: "mono" }, name(call.tool, 80)))), h("div", { class: "fold-body" }, args(call.args)))),
+      (message.toolCalls ?? []).map((call) => h("details", { class: "fold" }, h("summary", {}, h("span", { class: "grow" }, t("call.title"), ": ", h("span", { class: "mono" }, name(call.tool, 80)))), h("div", { class: "fold-body stack" }, h("p", {}, action(call.tool)), args(call.args)))),
       (message.toolResults ?? []).map((result) => h("details", { class: "fold" }, h("summary", {}, badge(result.success ? "done" : "failed", { kind: "call" }), h("span", { class: "mono grow" }, name(result.tool, 80)), h("span", { class: "faint tiny" }, duration(result.metadata.executionTime))), h("div", { class: "fold-body code wrap" }, h("pre", { tabindex: "0", role: "region", "aria-label": t("call.result") }, block(result.output, { most: 10_000 }))))),
     ])),
     messages.length > most ? button(t("action.show_more"), () => setQuery({ show: most + 100 })) : more ? button(t("action.load_more"), more) : null);
