@@ -26,7 +26,7 @@ async fn source(setting: &Setting, token: &str, key: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {key} in {sources:#}"))
 }
 
-// Promises: GW-125, GW-127, GW-129
+// Promises: GW-125, GW-127, GW-129, GW-240
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_holds_at_once_and_over_a_restart_and_gives_way_again() {
     let mut setting = start().await;
@@ -92,7 +92,44 @@ async fn a_change_holds_at_once_and_over_a_restart_and_gives_way_again() {
         setting.json(&token, "PATCH", "/api/config", &json!({"agent": null, "log": {"level": null}})).await;
     assert_eq!(status, 200, "{told}");
     assert_eq!(source(&setting, &token, "agent.turn.iterations").await["source"], "default");
+    by_hand(&setting).await;
     setting.supervisor.stop().await;
+}
+
+/// `talon config patch` and `history`, after two changes over HTTP.
+async fn by_hand(setting: &Setting) {
+    let supervisor = &setting.supervisor;
+    let patch = ["config", "patch", "agent.turn.iterations=12", "--unset", "log.level", "--output", "json"];
+    for (more, number) in [(vec!["--dry-run"], 0), (vec![], 3)] {
+        let done = supervisor.cli(&[&patch[..], &more[..]].concat()).await;
+        let told: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{done:?}"));
+        assert_eq!(
+            (&told["accepted"], &told["changed"], &told["number"]),
+            (&json!(true), &json!(["agent.turn.iterations"]), &json!(number)),
+            "{told}"
+        );
+    }
+    let refused =
+        supervisor.cli(&["config", "patch", "agent.turn.iterations=13", "gateway.max_role=call"]).await;
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert_eq!(refused.status.code(), Some(6), "{refused:?}");
+    assert!(text.contains("nothing was changed") && text.contains("gateway.max_role "), "{text}");
+    let history = supervisor.cli(&["config", "history", "--limit", "2", "--output", "json"]).await;
+    let history: Value = serde_json::from_slice(&history.stdout).unwrap_or_else(|_| panic!("{history:?}"));
+    assert_eq!(history.as_array().map(Vec::len), Some(2), "{history}");
+    assert_eq!(
+        history[0]["changes"],
+        json!([{"key": "agent.turn.iterations", "before": null, "after": 12}]),
+        "{history:#}"
+    );
+    let table = supervisor.cli(&["config", "history"]).await;
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    let row: Vec<&str> = table.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert_eq!(
+        (row.first(), &row[row.len().saturating_sub(3)..]),
+        (Some(&"3"), &["agent.turn.iterations", "-", "12"][..]),
+        "{table}"
+    );
 }
 
 // Promises: GW-126, GW-127

@@ -1,4 +1,4 @@
-//! `talon config`: checks, shows and documents the configuration.
+//! `talon config`: checks, shows and documents the configuration, and changes that of a running supervisor.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -6,20 +6,25 @@ use talon_sanitize::sanitized;
 use talon_supervisor::config::{self, Loaded};
 use talon_supervisor::serve::{self, FoundNames};
 
+use crate::client::config::{HistoryArgs, PatchArgs};
 use crate::exit;
 use crate::failure::Failure;
 use crate::generated::GeneratedText;
 use crate::global::Global;
+use crate::host_socket::HostSocket;
 use crate::line::sanitized_line;
 use crate::local::configuration;
 use crate::output::Output;
+use crate::runtime::block_on;
 
-/// Check, show and explain the configuration.
+/// Check, show, explain and change the configuration.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon config check --config ./talon.yaml
   talon config show
-  talon config reference > configuration.md")]
+  talon config reference > configuration.md
+  talon config patch agent.turn.iterations=36 --dry-run
+  talon config history")]
 pub(crate) enum ConfigVerb {
     /// Report everything that is wrong with the configuration, and the plugins that a supervisor would refuse.
     Check(CheckArgs),
@@ -27,6 +32,8 @@ pub(crate) enum ConfigVerb {
     Show,
     /// Print what every key means, as Markdown; with `--output json` as a JSON schema.
     Reference,
+    Patch(PatchArgs),
+    History(HistoryArgs),
 }
 
 impl ConfigVerb {
@@ -35,6 +42,8 @@ impl ConfigVerb {
             Self::Check(args) => args.run(global, out),
             Self::Show => show(global, out),
             Self::Reference => reference(out),
+            Self::Patch(args) => block_on(args.run(&HostSocket::new(global), out)),
+            Self::History(args) => block_on(args.run(&HostSocket::new(global), out)),
         }
     }
 }
