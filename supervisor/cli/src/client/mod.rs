@@ -8,6 +8,7 @@ pub(crate) mod call;
 mod call_progress;
 mod call_question;
 mod call_screen;
+pub(crate) mod config;
 pub(crate) mod connection;
 pub(crate) mod event;
 mod form_filler;
