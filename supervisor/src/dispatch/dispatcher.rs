@@ -25,11 +25,6 @@ use super::capabilities;
 use super::stack_entry::{CachedCapabilities, ConfiguredStacks, StackEntry};
 use crate::config::{CallPolicy, Config};
 
-/// How many calls may wait for plugins on their first start, over all plugins. They are not in a plugin's
-/// queue yet. 256 is a burst of several agents right after a boot. Further calls are refused at once and are
-/// retryable.
-const MAX_FIRST_WAITERS: usize = 256;
-
 /// The dispatcher is draining and accepts no new calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the supervisor is draining")]
@@ -44,6 +39,8 @@ pub struct Dispatcher {
     pub(super) entries: RwLock<HashMap<String, Arc<StackEntry>>>,
     pub(super) in_flight: TaskTracker,
     pub(super) draining: AtomicBool,
+    /// Places of calls that wait for plugins on their first start, over all plugins, and are in no plugin's queue yet: as many as one of our
+    /// own services may make at once (`host.limits.service_requests`). Further calls are refused at once and are retryable.
     pub(super) first_waiters: Semaphore,
     pub(super) calls: CallLog,
 }
@@ -67,6 +64,7 @@ impl Dispatcher {
     /// A dispatcher for the plugins of `registry`, with the limits of `config`.
     #[must_use]
     pub fn new(registry: Registry, config: Arc<Config>, sanitizer: Sanitizer, events: Events) -> Self {
+        let first_waiters = usize::try_from(config.host.limits.service_requests).unwrap_or(usize::MAX);
         Self {
             current: ArcSwap::from_pointee(ConfiguredStacks::new(config, sanitizer, &registry)),
             registry,
@@ -74,7 +72,7 @@ impl Dispatcher {
             entries: RwLock::default(),
             in_flight: TaskTracker::new(),
             draining: AtomicBool::new(false),
-            first_waiters: Semaphore::new(MAX_FIRST_WAITERS),
+            first_waiters: Semaphore::new(first_waiters.min(Semaphore::MAX_PERMITS)),
             calls: CallLog::default(),
         }
     }
