@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use talon_tests::agent::FakeAgent;
 use talon_tests::ask::with_agent;
-use talon_tests::kills::kills;
+use talon_tests::kills;
 use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, Scratch, Supervisor, program};
 use tokio::io::{AsyncBufReadExt as _, BufReader};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use talon_agent_settings::milliseconds;
 use talon_proto::agent::Ghost;
-use talon_shadow_policy::GhostEnd;
+use talon_shadow_policy::{CANDIDATE_LIFETIME_MS, GhostEnd};
 use talon_store::Error;
 
-use super::record::unix_ms;
+use super::counts::count_held_back;
+use super::record::{SenderRecord, now, unix_ms};
 use super::shadow_loop::{EXPIRED, SNOOZED, ShadowLoop, ShadowState, WAITING};
 
 /// The most ghosts that are kept, of everybody. At ten an hour of one person that is three weeks day and night.
@@ -21,20 +22,39 @@ impl ShadowLoop {
     pub(super) async fn tidy(self: &Arc<Self>) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
-            let (now, lifetime) = (unix_ms(), milliseconds(this.keys().expires_after.get()));
+            let (unix_now, lifetime) = (unix_ms(), milliseconds(this.keys().expires_after.get()));
             let due: Vec<(String, Ghost)> = inner
                 .stored
                 .ghosts
                 .iter()
-                .filter_map(|(id, one)| Some((id.clone(), after_time(one.ghost.as_ref()?, now, lifetime)?)))
+                .filter_map(|(id, one)| {
+                    Some((id.clone(), after_time(one.ghost.as_ref()?, unix_now, lifetime)?))
+                })
                 .collect();
             for (_, ghost) in due {
                 let end = (ghost.state == EXPIRED).then_some(GhostEnd::Expired);
                 this.put(&mut inner, ghost, end).await?;
             }
-            this.forget_old(&mut inner, now).await
+            this.drop_candidates(&mut inner).await?;
+            this.forget_old(&mut inner, unix_now).await
         })
         .await
+    }
+
+    /// Findings that waited too long for a boundary go, also if nothing more is observed: what they quote is not kept.
+    async fn drop_candidates(&self, inner: &mut ShadowState) -> Result<(), Error> {
+        let moment = now();
+        let is_over = |record: &&SenderRecord| {
+            record.policy.waiting.iter().any(|one| moment.since(one.at_ms) >= CANDIDATE_LIFETIME_MS)
+        };
+        let due: Vec<SenderRecord> = inner.stored.senders.values().filter(is_over).cloned().collect();
+        for mut record in due {
+            record.tidy(moment);
+            self.store.put_sender(&record).await?;
+            count_held_back(&self.metrics, inner.stored.senders.get(&record.sender), &record);
+            inner.stored.senders.insert(record.sender.clone(), record);
+        }
+        Ok(())
     }
 
     async fn forget_old(&self, inner: &mut ShadowState, now: u64) -> Result<(), Error> {

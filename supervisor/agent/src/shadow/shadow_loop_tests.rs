@@ -92,7 +92,8 @@ async fn agents_with_one_database_make_a_ghost_once_and_decide_about_it_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let (store, first) = opened(&directory).await;
     let (keys, notifier) = (ShadowKeys::default(), Notifier::new(store.outbox()));
-    let second = ShadowLoop::open(store.key_values(), notifier, &keys, Arc::default()).await.expect("a loop");
+    let second = ShadowLoop::open(store.key_values(), notifier, &keys, Arc::default(), EventBus::default());
+    let second = second.await.expect("a loop");
     let found = |id: &str| GetGhostResponse {
         ghost: Some(Ghost {
             id: id.to_owned(),
@@ -149,4 +150,58 @@ async fn agents_with_one_database_make_a_ghost_once_and_decide_about_it_once() {
         assert_eq!(stored.goals.contains_key(id), first_word == "approve", "{id}");
         assert_eq!(stored.ghosts[id].ghost.as_ref().map(|ghost| ghost.state.clone()), Some(decided.state));
     }
+}
+
+// Promises: SHADOW-84
+#[tokio::test]
+async fn nothing_is_kept_longer_than_the_configuration_says() {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_store, shadow) = opened(&directory).await;
+    shadow.configure(&ShadowKeys { keep_days: 2, ..ShadowKeys::default() });
+    let now = unix_ms();
+    for (id, age, state) in [
+        ("A1", 3 * DAY_MS, DISMISSED),
+        ("B2", DAY_MS, DISMISSED),
+        // It expires now, and is over since then.
+        ("C3", 3 * DAY_MS, WAITING),
+        ("D4", 3 * DAY_MS, SNOOZED),
+    ] {
+        let ghost = Ghost {
+            id: id.to_owned(),
+            state: state.to_owned(),
+            created_unix_ms: now - age,
+            expires_unix_ms: now - age,
+            snoozed_until_unix_ms: Some(now + DAY_MS),
+            ..Ghost::default()
+        };
+        let found = GetGhostResponse { ghost: Some(ghost), ..GetGhostResponse::default() };
+        let entry = ShadowLogEntry { id: id.to_owned(), unix_ms: now - age, ..ShadowLogEntry::default() };
+        let mut inner = shadow.inner.lock().await;
+        shadow.create(&mut inner, id, found).await.expect("it is stored");
+        shadow.store.put_log(&entry).await.expect("it is stored");
+        inner.stored.log.insert(id.to_owned(), entry);
+    }
+    // It waits for a boundary that does not come.
+    let mut record = SenderRecord::new("ada");
+    let seen = Observation { id: "o1".to_owned(), excerpt: "private".to_owned(), ..Observation::default() };
+    record.policy.waiting.push(Candidate {
+        id: "o1".to_owned(),
+        trigger: "test_failed".to_owned(),
+        repository: String::new(),
+        fingerprint: "f".to_owned(),
+        boundary: false,
+        at_ms: now - 16 * 60 * 1000,
+    });
+    record.keep(&seen);
+    shadow.inner.lock().await.stored.senders.insert("ada".to_owned(), record);
+    shadow.tidy().await.expect("it is stored");
+    let stored = shadow.store.load().await.expect("it is readable");
+    let ids = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(ids(stored.ghosts.keys().collect()), ["B2", "D4"]);
+    assert_eq!(ids(stored.log.keys().collect()), ["B2"]);
+    let record = &stored.senders["ada"];
+    assert!(record.policy.waiting.is_empty() && record.observation("o1").is_none());
+    let inner = shadow.inner.lock().await;
+    assert_eq!((inner.stored.ghosts.len(), inner.stored.log.len()), (2, 1));
 }
