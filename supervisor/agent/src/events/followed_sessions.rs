@@ -226,7 +226,7 @@ mod tests {
         );
         assert_eq!(sessions.idle(later, 10, None).await.expect("idle"), [id]);
         let Some(Delivery::Event(event)) = watch.try_next() else { panic!("an event") };
-        assert_eq!((event.sender.as_str(), event.session_id), ("ada", id.to_string()));
+        assert_eq!((event.sender.as_str(), event.session_id.as_str()), ("ada", id.to_string().as_str()));
         assert_eq!(watch.try_next(), None);
     }
 }
