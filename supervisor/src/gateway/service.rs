@@ -15,8 +15,8 @@ use crate::service;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 /// Descriptors beside those of connections: its connections to host and agent, and what the runtime has open.
 const OTHER_DESCRIPTORS: u64 = 64;
-/// Memory of the process for each connection: twice what one may hold that is not read (64 KiB to its client, and as much of what the
-/// agent sends), and as much again for what is read and made. Beyond all of it the kernel kills the process, and it is started again.
+/// Memory of the process for each connection: 64 KiB that a client does not read, and three times as much for what is read and made. Beyond all
+/// of it the kernel kills the process, and it is started again.
 const MEMORY_BYTES_PER_CONNECTION: u64 = 256 << 10;
 /// Memory of the process with few connections: the largest bodies are a part of it.
 const MIN_MEMORY_BYTES: u64 = 1 << 30;

@@ -29,8 +29,9 @@ pub use delegation::Delegation;
 /// The largest message from host or agent: as they limit them.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// How much of an answer waits here for one reader who does not read. 64 KiB: what a connection of a client holds once more.
-const STREAM_WINDOW_BYTES: u32 = 64 << 10;
+/// How much of an answer waits here for one reader who does not read. 32 KiB: what a connection of a client holds once more, so that one that
+/// does not read costs 64 KiB.
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 32 << 10;
 /// The same of all answers of one connection: as much as HTTP/2 has, so that readers who do not read hold up nobody else. What waits is
 /// limited by the streams: their number (`agent.limits.requests_per_connection`) and their windows.
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::backends::STREAM_WINDOW_BYTES;
 use crate::events::Envelope;
 
-/// How much may wait for one connection, in bytes. A single message that is larger waits alone.
-pub(super) const MAX_WAITING_BYTES: u32 = 64 << 10;
+/// How much may wait for one connection, in bytes. A single message that is larger waits alone. 32 KiB, and as much in the window of its stream
+/// from the agent ([`STREAM_WINDOW_BYTES`]): 64 KiB for a client that does not read.
+pub(super) const MAX_WAITING_BYTES: u32 = STREAM_WINDOW_BYTES;
 
 /// The writing end; cheap to clone.
 #[derive(Debug, Clone)]
@@ -49,7 +51,9 @@ impl Outbox {
     /// # Errors
     /// [`ConnectionEndedError`]
     pub(super) async fn push(&self, envelope: &Envelope) -> Result<(), ConnectionEndedError> {
-        let text = envelope.to_json();
+        let mut text = envelope.to_json();
+        // It may wait for long: only what is counted is kept.
+        text.shrink_to_fit();
         let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).min(MAX_WAITING_BYTES);
         let room =
             Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| ConnectionEndedError)?;

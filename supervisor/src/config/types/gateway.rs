@@ -128,8 +128,7 @@ pub struct GatewayLimits {
     pub requests_per_minute_per_address: u32,
     /// WebSocket connections in all. One more is refused with 429; those that are open stay.
     ///
-    /// 4,096: as many as there are connections. All of them, when none of them reads, hold 512 MiB: 64 KiB here, and the same once
-    /// more of what the agent sends.
+    /// 4,096: as many as there are connections. All of them, when none of them reads, hold 256 MiB.
     pub websockets: u32,
     /// WebSocket connections of one token or browser session. One more is refused with 429.
     ///
