@@ -172,6 +172,298 @@ export interface AuditVerdict {
   /** Records that were read. */
   records: number;
 }
+/** Host or agent. */
+export interface BackendHealth {
+  latencyMs: number;
+  status: HealthStatus;
+}
+/** What waits for a person. */
+export interface BusApproval {
+  /** call, question or plan */
+  about: string;
+  action?: string | null;
+  /** Its id. */
+  approval: string;
+  decidedBy?: string | null;
+  /** In milliseconds since 1970. */
+  expiresAt: number;
+  plugin?: string | null;
+  /** pending, approved, denied, answered, expired or cancelled */
+  state: string;
+  subagent?: string | null;
+  why: string;
+}
+/** Keys of the configuration. */
+export interface BusConfig {
+  /** Those that hold now. */
+  keys: Array<string>;
+  /** Those that hold after the next start. */
+  needsRestart: Array<string>;
+}
+/** An event of the bus. */
+export type BusEnvelope = BusEvent & {
+  /** To whom it belongs; absent: to nobody. */
+  sender?: string | null;
+  /** Counts up by one over all types, also those that were not asked for; begins anew with the agent. Absent for what is no event. */
+  sequence?: number | null;
+  /** The session in which it happened. */
+  sessionId?: string | null;
+  /** When it happened, in milliseconds since 1970. */
+  timestamp: number;
+};
+/** An event, by its type. The list is closed. */
+export type BusEvent = {
+  /** A session got a message. */
+  payload: BusMessageIn;
+  type: "MessageInbound";
+} | {
+  /** The answer of a turn is complete. */
+  payload: BusMessageOut;
+  type: "MessageOutbound";
+} | {
+  /** A model wants a tool to run. */
+  payload: BusToolExecute;
+  type: "ToolExecute";
+} | {
+  /** A call has its result, with what each layer of the guard did. */
+  payload: BusToolComplete;
+  type: "ToolComplete";
+} | {
+  /** What a watcher saw, before anything is decided about it. */
+  payload: ShadowEvent;
+  type: "ShadowEvent";
+} | {
+  /** A proposal that nobody asked for, or that changed. */
+  payload: ShadowGhost;
+  type: "ShadowGhost";
+} | {
+  /** A session got its first message. */
+  payload: BusSession;
+  type: "SessionCreated";
+} | {
+  /** A session went idle. */
+  payload: BusSessionIdle;
+  type: "SessionIdle";
+} | {
+  /** Another configuration is in force. */
+  payload: BusConfig;
+  type: "ConfigChanged";
+} | {
+  /** A turn begins a step in which a model is asked. */
+  payload: BusThinking;
+  type: "AgentThinking";
+} | {
+  /** An instance takes calls. */
+  payload: BusPlugin;
+  type: "PluginReady";
+} | {
+  /** An instance failed, and is not started again by itself. */
+  payload: BusPlugin;
+  type: "PluginFailed";
+} | {
+  /** An instance waits to be started again. */
+  payload: BusPlugin;
+  type: "PluginRestarting";
+} | {
+  /** An instance was stopped. */
+  payload: BusPlugin;
+  type: "PluginStopped";
+} | {
+  /** A process of a plugin ended. */
+  payload: BusPlugin;
+  type: "PluginExited";
+} | {
+  /** A plugin declares other actions, resources, prompts or scripts. */
+  payload: BusPlugin;
+  type: "PluginChanged";
+} | {
+  /** A plugin's processes were replaced, or that failed. */
+  payload: BusPlugin;
+  type: "PluginReplaced";
+} | {
+  /** A plugin told what happened elsewhere. */
+  payload: BusPlugin;
+  type: "PluginEvent";
+} | {
+  /** A layer refused a call of a turn. */
+  payload: BusGuard;
+  type: "GuardRefused";
+} | {
+  /** Control syntax in an answer was neutralized. */
+  payload: BusGuard;
+  type: "GuardNeutralized";
+} | {
+  /** A plugin gets no calls: it kept sending control syntax. */
+  payload: BusGuard;
+  type: "GuardQuarantined";
+} | {
+  /** What an action declares is not what was approved. */
+  payload: BusGuard;
+  type: "GuardDeclarationChanged";
+} | {
+  /** A call, a question or a plan waits for a person. */
+  payload: BusApproval;
+  type: "ApprovalWaiting";
+} | {
+  /** It was approved, denied or answered. */
+  payload: BusApproval;
+  type: "ApprovalDecided";
+} | {
+  /** It waits no more, and nobody decided. */
+  payload: BusApproval;
+  type: "ApprovalEnded";
+} | {
+  /** A run of a job begins. */
+  payload: BusTask;
+  type: "TaskStarted";
+} | {
+  /** A run of a job is done. */
+  payload: BusTask;
+  type: "TaskCompleted";
+} | {
+  /** A run of a job, or the task of a sub-agent, failed. */
+  payload: BusTask;
+  type: "TaskFailed";
+} | {
+  /** A run of a job goes on later. */
+  payload: BusTask;
+  type: "TaskRetried";
+} | {
+  /** An attempt to deliver a notification begins. */
+  payload: BusNotification;
+  type: "NotificationSending";
+} | {
+  /** A notification was delivered. */
+  payload: BusNotification;
+  type: "NotificationDelivered";
+} | {
+  /** Its sink refused a notification, or all attempts failed. */
+  payload: BusNotification;
+  type: "NotificationFailed";
+} | {
+  /** There will be another attempt. */
+  payload: BusNotification;
+  type: "NotificationRetried";
+} | {
+  /** Events are missing here. */
+  payload: MissedEvents;
+  type: "missed";
+};
+/** What the guard did. */
+export interface BusGuard {
+  action?: string | null;
+  callId?: string | null;
+  /** The layer that did it. */
+  layer: string;
+  /** How often control syntax of each family was neutralized. */
+  neutralized: Record<string, number>;
+  plugin: string;
+  reason: string;
+}
+/** A message that a session got. */
+export interface BusMessageIn {
+  /** Where it comes from. */
+  channel: string;
+  /** The client's own id of it. */
+  clientId?: string | null;
+  leftOutBytes: number;
+  /** How many images and other files come with it. */
+  media: number;
+  senderName?: string | null;
+  /** At most 2 KiB of it; the session has all. */
+  text: string;
+  turn: number;
+}
+/** An answer. */
+export interface BusMessageOut {
+  channel: string;
+  leftOutBytes: number;
+  /** As provider/name. */
+  model?: string | null;
+  /** At most 2 KiB of it; the session has all. */
+  text: string;
+  turn: number;
+}
+/** An attempt to deliver a notification. */
+export interface BusNotification {
+  attempt: number;
+  entry: string;
+  kind: string;
+  /** Its id. */
+  notification: string;
+  /** Why it failed. */
+  reason?: string | null;
+  severity: string;
+  summary: string;
+}
+/** What became of a plugin. */
+export interface BusPlugin {
+  /** For programs: from, to, reason, exit, topic and the like. */
+  fields: Record<string, string>;
+  /** 0: it is about all of them. */
+  instance: number;
+  /** One sentence. */
+  message: string;
+  plugin: string;
+}
+/** A new session. */
+export interface BusSession {
+  channel: string;
+  /** In milliseconds since 1970. */
+  createdAt: number;
+}
+/** Nothing more is said of it. */
+export type BusSessionIdle = Record<string, unknown>;
+/** A run of a job, or the task of a sub-agent. */
+export interface BusTask {
+  /** The first is 1. */
+  attempt: number;
+  job?: string | null;
+  /** Why it failed. */
+  reason?: string | null;
+  run?: string | null;
+  subagent?: string | null;
+}
+/** A step of a turn. */
+export interface BusThinking {
+  iteration: number;
+  phase: string;
+  turn: number;
+}
+/** A call with its result. */
+export interface BusToolComplete {
+  action?: string | null;
+  callId: string;
+  /** Without the time for which it waited for a person. */
+  durationMs: number;
+  /** What each layer of the guard did, from the outermost to the plugin; none for a call that never came to the supervisor. */
+  layers: Array<Layer>;
+  /** succeeded, failed, not_offered, over_the_limit or handed_over */
+  outcome: string;
+  plugin?: string | null;
+  /** A word for why it failed, if the supervisor says so. */
+  reason?: string | null;
+  subagent?: string | null;
+  tool: string;
+  /** Whether a limit left anything out of the answer. */
+  truncated: boolean;
+  turn: number;
+}
+/** A call that a model wants. */
+export interface BusToolExecute {
+  action?: string | null;
+  /** JSON: at most 2 KiB of it. */
+  arguments: string;
+  callId: string;
+  leftOutBytes: number;
+  /** Absent for a tool that does not exist, as the action. */
+  plugin?: string | null;
+  /** Whose call it is; absent for the agent itself. */
+  subagent?: string | null;
+  /** The name under which the model called it. */
+  tool: string;
+  turn: number;
+}
 /** A call with what the guard did. */
 export interface CallDetails {
   /** The answer's text, neutralized. */
@@ -187,6 +479,14 @@ export interface CallDetails {
   leftOutBytes: number;
   /** What the guard put into it, in order. */
   spans: Array<Span>;
+}
+/** Who the caller is. */
+export interface CallerSession {
+  channel: string;
+  scopes: Array<string>;
+  /** What writes of a browser's session carry in the header `X-Talon-Session`. */
+  sessionToken?: string | null;
+  subject: string;
 }
 /** Whether a turn was ended. */
 export interface Cancelled {
@@ -438,6 +738,13 @@ export interface DecisionEvent {
   /** approved, answered, denied, expired or cancelled */
   state: string;
 }
+/** What `/api/health/deep` answers. */
+export interface DeepHealth {
+  agent: BackendHealth;
+  host: BackendHealth;
+  status: HealthStatus;
+  version: string;
+}
 /** What the doctor found. */
 export interface Diagnosis {
   /** When it looked, in milliseconds since 1970. It looks again half a minute later at the earliest. */
@@ -454,6 +761,14 @@ export type Envelope = ServerEvent & {
   /** When it happened, in milliseconds since 1970. */
   timestamp: number;
 };
+export interface ErrorDetails {
+  code: string;
+  message: string;
+  /** The field that is wrong. */
+  param?: string | null;
+  /** authentication_error, permission_error, rate_limit_error, invalid_request_error or server_error */
+  type: string;
+}
 /** Something failed. */
 export interface ErrorEvent {
   /** What happened, and what to do. */
@@ -522,12 +837,24 @@ export interface GhostReasons {
   passed: Array<string>;
   sent?: ShadowLogEntry | null;
 }
+/** What `/api/health` and `/api/ready` answer. */
+export interface Health {
+  status: HealthStatus;
+}
+/** Whether it answers. */
+export type HealthStatus = "ok" | "unavailable";
 export interface Instance {
   callsInFlight: number;
+  /** Processor time since its start, in microseconds. */
+  cpuUs: number;
   generation: number;
   index: number;
   memoryBytes: number;
   pid: number;
+  /** With those that it started. */
+  processes: number;
+  /** Since when it is ready, in milliseconds since 1970; 0 if it is not. */
+  readySince: number;
   state: string;
 }
 /** A job. */
@@ -593,12 +920,16 @@ export interface Memory {
 }
 /** A message. */
 export interface Message {
+  /** Of a person's message: where it was said. */
+  channel?: string | null;
   content: string;
   /** What hooks made of a person's message, as the model was asked; of an answer, what the model had written before. Scope operate alone. */
   hooked?: string | null;
   id: string;
   /** user, assistant, system or tool */
   role: string;
+  /** Of a person's message in a group: who said it. */
+  senderName?: string | null;
   /** It stands for older messages. */
   summary?: boolean;
   /** In milliseconds since 1970. */
@@ -617,6 +948,11 @@ export interface MessageToolResult {
   output: string;
   success: boolean;
   tool: string;
+}
+/** Events are missing here, since the client reads too slowly. */
+export interface MissedEvents {
+  /** How many of the types that were asked for. */
+  count: number;
 }
 /** A model that may answer. */
 export interface Model {
@@ -637,6 +973,18 @@ export interface Model {
   /** Why it is not ready. */
   why: string;
 }
+/** One of them. */
+export interface ModelEntry {
+  created: number;
+  id: string;
+  object: string;
+  owned_by: string;
+}
+/** The models that a request may name. */
+export interface ModelList {
+  data: Array<ModelEntry>;
+  object: string;
+}
 export interface NamedCost {
   cost: Cost;
   name: string;
@@ -649,6 +997,8 @@ export interface NewSession {
   model?: string;
   /** off, low, medium or high; without it, as configured. */
   thinkingLevel?: string;
+  /** Whether channels show arguments and results of calls. */
+  verboseLevel?: boolean;
 }
 /** What one entry is told. */
 export interface Notification {
@@ -690,6 +1040,10 @@ export interface Occurrence {
   /** planned, running, done, failed or missed */
   state: string;
   structuredResult?: unknown;
+}
+/** An error as OpenAI's clients read it. */
+export interface OpenAiError {
+  error: ErrorDetails;
 }
 /** What is done with a plugin. */
 export type Operation = "start" | "stop" | "restart" | "reload" | "lift-quarantine";
@@ -912,6 +1266,8 @@ export interface PagePlugin {
     /** Actions that declare something else than what was approved. */
     changedActions: Array<string>;
     counters?: Counters | null;
+    /** How often one of its processes died since the supervisor started. */
+    deaths: number;
     /** up or down: what is wanted. */
     desired: string;
     instances: Array<Instance>;
@@ -921,6 +1277,10 @@ export interface PagePlugin {
     quarantined: boolean;
     /** Why it is where it is, with what to do next. */
     reason: string;
+    /** Why what runs is older than what should; empty if it is not. */
+    replacementProblem: string;
+    /** The scripts that it runs, if it runs scripts (scope operate). */
+    scripts: Array<PluginScript>;
     /** discovered, starting, handshaking, ready, unhealthy, draining, stopped, backoff, failed or refused */
     state: string;
   }>;
@@ -991,6 +1351,10 @@ export interface PageShadowGhost {
     confidence: string;
     /** In milliseconds since 1970. */
     createdAt: number;
+    /** In milliseconds since 1970. */
+    decidedAt?: number | null;
+    /** Who decided about it; absent before that. */
+    decidedBy?: string | null;
     expiresAt: number;
     id: string;
     /** Why it offers no act; absent if it offers one. */
@@ -1003,6 +1367,8 @@ export interface PageShadowGhost {
     senderId: string;
     /** The session of its turn, once it was approved. */
     sessionId?: string | null;
+    /** When a snoozed one waits again, in milliseconds since 1970. */
+    snoozedUntil?: number | null;
     /** waiting, approved, dismissed, snoozed or expired */
     state: string;
     /** What caused it. */
@@ -1078,6 +1444,8 @@ export interface Plugin {
   /** Actions that declare something else than what was approved. */
   changedActions: Array<string>;
   counters?: Counters | null;
+  /** How often one of its processes died since the supervisor started. */
+  deaths: number;
   /** up or down: what is wanted. */
   desired: string;
   instances: Array<Instance>;
@@ -1087,6 +1455,10 @@ export interface Plugin {
   quarantined: boolean;
   /** Why it is where it is, with what to do next. */
   reason: string;
+  /** Why what runs is older than what should; empty if it is not. */
+  replacementProblem: string;
+  /** The scripts that it runs, if it runs scripts (scope operate). */
+  scripts: Array<PluginScript>;
   /** discovered, starting, handshaking, ready, unhealthy, draining, stopped, backoff, failed or refused */
   state: string;
 }
@@ -1095,6 +1467,55 @@ export interface PluginDetails {
   actions: Array<Action>;
   description: string;
   plugin: Plugin;
+  /** What it declares of roles, and what of it the configuration grants (scope operate). */
+  roles: Array<PluginRole>;
+  settings: PluginSettings;
+}
+/** How a plugin and a role stand to each other. */
+export interface PluginRole {
+  /** How many of its actions declare the role. */
+  declared: number;
+  failing: number;
+  /** How many entries of the configuration give it to one of its actions; how many of those work, wait, or fail. */
+  granted: number;
+  ready: number;
+  role: string;
+  waiting: number;
+}
+/** A script of a plugin that runs scripts. */
+export interface PluginScript {
+  /** The functions that are called. */
+  functions: Array<string>;
+  name: string;
+  /** Why the newest version does not run, with line and traceback. */
+  problem: string;
+  /** loaded; outdated: a newer version was refused, and the last good one runs; or failed: none runs */
+  state: string;
+}
+/** How a plugin is run, and what it may do. */
+export interface PluginSettings {
+  /** What happens to actions that are not what was approved: report or block. */
+  changedTools: string;
+  /** The program (scope operate). */
+  command: string;
+  /** What its actions get of a caller's context. */
+  context: Array<string>;
+  /** How it speaks. */
+  dialect: string;
+  /** The language models that it may ask, by the names it has for them. */
+  models: Array<string>;
+  /** What it may use of the host beyond what every plugin may (scope operate): `fs.read /srv/code`. */
+  sandboxGrants: Array<string>;
+  /** enforce, best-effort or off */
+  sandboxMode: string;
+  /** none, loopback, proxy or full */
+  sandboxNetwork: string;
+  /** The profile of its system calls. */
+  sandboxProfile: string;
+  /** Of the program, which is its version (scope operate). */
+  sha256: string;
+  /** Of a call, in milliseconds. */
+  timeout: number;
 }
 /** An error, as RFC 9457 has it. */
 export interface Problem {
@@ -1294,6 +1715,22 @@ export type ServerEvent = {
   payload: ShadowGhost;
   type: "shadow.ghost";
 } | {
+  /** A run of a scheduled job begins (scope operate). */
+  payload: TaskEvent;
+  type: "task.started";
+} | {
+  /** It is done. */
+  payload: TaskEvent;
+  type: "task.completed";
+} | {
+  /** It, or the task of a sub-agent, failed and is not tried again. */
+  payload: TaskEvent;
+  type: "task.failed";
+} | {
+  /** It failed and is tried again, or was interrupted and goes on later. */
+  payload: TaskEvent;
+  type: "task.retried";
+} | {
   /** Something failed: a turn, or a message of the client. */
   payload: ErrorEvent;
   type: "error";
@@ -1329,12 +1766,16 @@ export interface SessionChange {
   model?: string | null;
   /** off, low, medium or high; empty: as configured. */
   thinkingLevel?: string | null;
+  /** Whether channels show arguments and results of calls. */
+  verboseLevel?: boolean | null;
 }
 /** What a session wants otherwise than the configuration says. */
 export interface SessionConfig {
   model?: string | null;
   /** off, low, medium or high */
   thinkingLevel?: string | null;
+  /** Whether channels show arguments and results of calls; absent: they do not. */
+  verboseLevel?: boolean;
 }
 /** A session began. */
 export interface SessionCreated {
@@ -1362,6 +1803,13 @@ export interface SessionMetadata {
   /** The model that answered last. */
   model: string;
 }
+/** Change what a session wants; `session.updated` tells everybody who follows it. */
+export interface SessionUpdate {
+  change: SessionChange;
+  /** Whose session it is: with a token of the scope `channel`, a sender of it; otherwise absent. */
+  senderId?: string | null;
+  sessionId: string;
+}
 /** What a watcher saw, before anything is decided about it. */
 export interface ShadowEvent {
   /** commit, test_end, prompt or idle, if a piece of work ended with it. */
@@ -1387,6 +1835,10 @@ export interface ShadowGhost {
   confidence: string;
   /** In milliseconds since 1970. */
   createdAt: number;
+  /** In milliseconds since 1970. */
+  decidedAt?: number | null;
+  /** Who decided about it; absent before that. */
+  decidedBy?: string | null;
   expiresAt: number;
   id: string;
   /** Why it offers no act; absent if it offers one. */
@@ -1399,6 +1851,8 @@ export interface ShadowGhost {
   senderId: string;
   /** The session of its turn, once it was approved. */
   sessionId?: string | null;
+  /** When a snoozed one waits again, in milliseconds since 1970. */
+  snoozedUntil?: number | null;
   /** waiting, approved, dismissed, snoozed or expired */
   state: string;
   /** What caused it. */
@@ -1439,19 +1893,39 @@ export interface ShadowRest {
   mutedRepositories: Array<string>;
   paused: boolean;
 }
-/** How the loop of the caller is, and what its triggers led to. */
+/** How the loop of a person is, and what its triggers led to. */
 export interface ShadowStats {
   /** In milliseconds. */
   cooldown: number;
   /** In US dollars. */
   costToday: number;
+  /** In US dollars; absent without a limit. */
+  dayBudget?: number | null;
+  /** Absent without a limit. */
+  dayBudgetTokens?: number | null;
+  /** What watchers dropped since the agent started. */
+  droppedByWatchers: number;
   enabled: boolean;
   ghostsLastHour: number;
+  /** Only models on this machine are asked. */
+  localOnly: boolean;
   maxGhostsPerHour: number;
+  /** Which one is asked; empty: the cheapest one. */
+  model: string;
   mutedRepositories: Array<string>;
   paused: boolean;
+  /** In milliseconds since 1970; absent: until it is resumed. */
+  pausedUntil?: number | null;
+  /** Why no ghost can be made at all, with what to do; empty otherwise. */
+  problem: string;
+  /** Local times within which no ghost is made: `22:00-07:00`. */
+  quietHours: string;
   tokensToday: number;
   triggers: Array<TriggerStats>;
+  /** What it cannot watch, each with what to do. */
+  watcherLimits: Array<string>;
+  /** When the person's watcher was heard last, in milliseconds since 1970; absent: not since the agent started. */
+  watcherSeen?: number | null;
 }
 /** A place in a text, in UTF-16 units as JavaScript counts them; from `start` to before `end`. */
 export interface Span {
@@ -1480,6 +1954,23 @@ export interface SubagentStart {
   id: string;
   sessionId: string;
   task: string;
+}
+/** A run of a scheduled job, or the task of a sub-agent. */
+export interface TaskEvent {
+  /** The first attempt is 1. */
+  attempt: number;
+  /** The job; absent for a sub-agent. */
+  job?: string | null;
+  /** Why it failed. */
+  reason?: string | null;
+  /** By what its run is known in `GET /api/schedule/history`. */
+  run?: string | null;
+  /** Whose it is. */
+  senderId?: string | null;
+  /** The session in which it runs. */
+  sessionId?: string | null;
+  /** The sub-agent; absent for a job. */
+  subagent?: string | null;
 }
 /** Tokens of a turn. */
 export interface TokenUsage {
@@ -1555,7 +2046,10 @@ export interface TriggerStats {
   dismissed: number;
   expired: number;
   ghosts: number;
+  /** How many were held back, by the rule that did. */
+  heldBack: Record<string, number>;
   observations: number;
+  /** Which share of its observations is let through: dismissals lower it, approvals raise it. */
   ratePercent: number;
   trigger: string;
 }
@@ -1578,4 +2072,121 @@ export interface UndoneTurns {
   text: string;
   /** Turns that were taken back. */
   turns: number;
+}
+/** The routes, each with the body that it takes and what it answers. */
+export interface Routes {
+  /** What waits for a person, or did. */
+  "GET /api/approvals": { body: undefined; answer: PageApproval };
+  /** Decides: for people, with the scope approve. */
+  "POST /api/approvals/{id}": { body: Decision; answer: Approval };
+  /** Records of the audit log, newest first (scope admin). */
+  "GET /api/audit": { body: undefined; answer: PageAuditEntry };
+  /** Verifies the chain of the whole audit log (scope admin). A large one takes seconds. */
+  "GET /api/audit/verify": { body: undefined; answer: AuditVerdict };
+  /** The latest calls, newest first, with those that run (scope operate). The latest 1,000 are there. */
+  "GET /api/calls": { body: undefined; answer: PageRecentCall };
+  /** A call with the guard's layers, and with arguments and answer while the guard keeps the answer (scope admin). It is recorded in the audit log. */
+  "GET /api/calls/{id}": { body: undefined; answer: CallDetails };
+  /** The configuration in force, without secrets (scope admin). `ETag` is its revision. */
+  "GET /api/config": { body: undefined; answer: Record<string, unknown> };
+  /** Changes the configuration by a JSON merge patch (RFC 7396; scope admin): what `GET /api/config/sources` calls editable. It is checked whole and refused whole, holds at once and over restarts, and `null` gives way to what the config file says. With `If-Match`, only if the configuration is still of that revision. */
+  "PATCH /api/config": { body: Record<string, unknown>; answer: ConfigChangeResult };
+  /** Checks the config file as it is now, without bringing it into force (scope admin). */
+  "GET /api/config/check": { body: undefined; answer: ConfigFileCheck };
+  /** Checks a patch without bringing it into force (scope admin). */
+  "POST /api/config/check": { body: Record<string, unknown>; answer: ConfigCheck };
+  /** What was changed while Talon ran, newest first (scope admin). The latest hundred changes are kept. */
+  "GET /api/config/history": { body: undefined; answer: PageConfigChange };
+  /** Every value of the configuration with where it is written, and whether it may be changed here (scope admin). */
+  "GET /api/config/sources": { body: undefined; answer: ConfigSources };
+  /** What models cost: today, and one session. */
+  "GET /api/costs": { body: undefined; answer: Costs };
+  /** Runs the doctor, or has its latest report (scope operate). */
+  "GET /api/doctor": { body: undefined; answer: Diagnosis };
+  /** The entries of `extensions` (scope operate). */
+  "GET /api/extensions": { body: undefined; answer: PageExtension };
+  /** What the shadow loop proposes, or did; the latest first. */
+  "GET /api/ghosts": { body: undefined; answer: PageShadowGhost };
+  /** One ghost, and why it is there. */
+  "GET /api/ghosts/{id}": { body: undefined; answer: GhostReasons };
+  /** Decides about a ghost: for people, with the scope approve. Approving begins a turn in a session of its own. */
+  "POST /api/ghosts/{id}": { body: GhostDecision; answer: ShadowGhost };
+  /** The process lives. */
+  "GET /api/health": { body: undefined; answer: Health };
+  /** The same, with each of both and its time. */
+  "GET /api/health/deep": { body: undefined; answer: DeepHealth };
+  /** What the agent remembers for the caller. */
+  "GET /api/memories": { body: undefined; answer: PageMemory };
+  /** One memory. */
+  "GET /api/memories/{id}": { body: undefined; answer: Memory };
+  /** Forgets one memory. */
+  "DELETE /api/memories/{id}": { body: undefined; answer: undefined };
+  /** The models that may answer. */
+  "GET /api/models": { body: undefined; answer: PageModel };
+  /** What people are told, or were, or what waits; the latest first (scope operate). */
+  "GET /api/notifications": { body: undefined; answer: PageNotification };
+  /** Has notifications be delivered after all (scope operate). */
+  "POST /api/notifications/retry": { body: RetryWish; answer: Retried };
+  /** The plugins that the caller may see. */
+  "GET /api/plugins": { body: undefined; answer: PagePlugin };
+  /** A plugin, its actions, and what it may do. */
+  "GET /api/plugins/{name}": { body: undefined; answer: PluginDetails };
+  /** Calls an action as oneself (scope operate). That the guard or the tool says no is an answer. */
+  "POST /api/plugins/{name}/actions/{action}": { body: ActionCall; answer: ActionAnswer };
+  /** The latest lines of a plugin's log (scope operate); with `Accept: text/event-stream` also those that come. */
+  "GET /api/plugins/{name}/logs": { body: undefined; answer: PageLogLine };
+  /** Starts, stops, restarts or reloads a plugin, or ends its quarantine (scope operate). */
+  "POST /api/plugins/{name}/{operation}": { body: undefined; answer: Plugin };
+  /** Host and agent answer, so that requests can be served. */
+  "GET /api/ready": { body: undefined; answer: Health };
+  /** The jobs (scope operate). */
+  "GET /api/schedule": { body: undefined; answer: PageJob };
+  /** What jobs did and will do, the latest planned time first (scope operate). */
+  "GET /api/schedule/history": { body: undefined; answer: PageOccurrence };
+  /** Lets a job rest, or go on (scope operate). */
+  "PATCH /api/schedule/{job}": { body: JobChange; answer: Job };
+  /** Has a job run now, beside its planned times (scope operate). */
+  "POST /api/schedule/{job}/run": { body: undefined; answer: Occurrence };
+  /** Numbers of the last day in steps of ten seconds (scope operate). */
+  "GET /api/series": { body: undefined; answer: SeriesLists };
+  /** For whom the request counts, and what it may. */
+  "GET /api/session": { body: undefined; answer: CallerSession };
+  /** The caller's sessions, the latest first. */
+  "GET /api/sessions": { body: undefined; answer: PageSession };
+  /** Makes a session. */
+  "POST /api/sessions": { body: NewSession; answer: Session };
+  /** A session, and a page of its messages. */
+  "GET /api/sessions/{id}": { body: undefined; answer: Session };
+  /** Deletes a session, with all that it holds. */
+  "DELETE /api/sessions/{id}": { body: undefined; answer: undefined };
+  /** Changes a session's settings. */
+  "PATCH /api/sessions/{id}": { body: SessionChange; answer: Session };
+  /** Ends the turn that a session is in. What it has done stays. */
+  "POST /api/sessions/{id}/cancel": { body: undefined; answer: Cancelled };
+  /** Puts a summary in the place of the older turns. They stay in the store. */
+  "POST /api/sessions/{id}/compact": { body: CompactWish; answer: Compacted };
+  /** Sends a message, and answers with what comes of it. `Prefer: respond-async` answers at once with 202, `Prefer: wait=SECONDS` does so after that time, and `Accept: text/event-stream` streams the turn's events. `new` in place of an id makes a session. */
+  "POST /api/sessions/{id}/send": { body: Sent; answer: Accepted | Answer };
+  /** Takes back the latest turns. Calls that were made in them stay made. */
+  "POST /api/sessions/{id}/undo": { body: UndoWish; answer: UndoneTurns };
+  /** What left for a model, by kind and number of bytes; the latest first. */
+  "GET /api/shadow/log": { body: undefined; answer: PageShadowLogEntry };
+  /** Has the loop of the caller rest, or go on: for people, with the scope approve. */
+  "POST /api/shadow/pause": { body: ShadowPause; answer: ShadowRest };
+  /** What the triggers of a person led to, and what of the limits is left. */
+  "GET /api/shadow/stats": { body: undefined; answer: ShadowStats };
+  /** The tools that models may call for the caller. */
+  "GET /api/tools": { body: undefined; answer: PageTool };
+  /** An answer to a conversation that the client keeps. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured. */
+  "POST /v1/chat/completions": { body: Record<string, unknown>; answer: Record<string, unknown> };
+  /** Vectors of texts, by the model of `models.embeddings`. */
+  "POST /v1/embeddings": { body: Record<string, unknown>; answer: Record<string, unknown> };
+  /** The agent, its models and their aliases. */
+  "GET /v1/models": { body: undefined; answer: ModelList };
+  /** An answer that is stored unless `store` is false. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured. */
+  "POST /v1/responses": { body: Record<string, unknown>; answer: Record<string, unknown> };
+  /** A stored response. */
+  "GET /v1/responses/{id}": { body: undefined; answer: Record<string, unknown> };
+  /** Deletes the conversation that a response is a part of. */
+  "DELETE /v1/responses/{id}": { body: undefined; answer: Record<string, unknown> };
 }

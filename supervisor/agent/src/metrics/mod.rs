@@ -64,6 +64,8 @@ pub struct Metrics {
     shadow_budget_spent: Family,
     followers: Family,
     pieces_lost: Family,
+    bus_subscribers: Family,
+    bus_missed: Family,
     memory: Family,
 }
 
@@ -196,6 +198,10 @@ families! {
         "Clients that follow a turn.";
     pieces_lost: Counter "talon_agent_pieces_lost_total" []
         "Pieces of text that a follower did not get, since it read too slowly.";
+    bus_subscribers: Gauge "talon_agent_bus_subscribers" []
+        "Subscribers of the event bus, also the agent's own.";
+    bus_missed: Counter "talon_agent_bus_missed_total" []
+        "Events that a subscriber of the event bus did not get, since it read too slowly.";
     memory: Gauge "talon_agent_memory_bytes" []
         "Resident memory of talon-agent; it may use 2 GiB.";
 }
@@ -240,6 +246,12 @@ impl Metrics {
         ] {
             self.notifications.set(&[state.word()], count as f64);
         }
+    }
+
+    /// Sets what is known of the event bus, before it is read.
+    pub(crate) fn set_bus(&self, subscribers: usize, missed: u64) {
+        self.bus_subscribers.set(&[], subscribers as f64);
+        self.bus_missed.set(&[], missed as f64);
     }
 
     /// Counts the pieces that a follower lost.

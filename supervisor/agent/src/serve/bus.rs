@@ -1,20 +1,17 @@
 //! `WatchBus`: what the event bus carries.
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{BoxStream, try_unfold};
+use futures_util::stream::try_unfold;
 use talon_event_bus::{Delivery, KindSet};
 use talon_proto::agent::watch_bus_response::Item;
 use talon_proto::agent::{WatchBusRequest, WatchBusResponse};
 use tonic::Status;
 
 use super::client::Client;
-use super::service::Service;
+use super::service::{BusItems, Service};
 
 /// The most words of one request that select kinds; the protocol documents it, too. There are fewer kinds.
 const MAX_KINDS: usize = 64;
-
-/// What one subscriber gets.
-pub(super) type BusItems = BoxStream<'static, Result<WatchBusResponse, Status>>;
 
 impl Service {
     pub(super) async fn watch_bus(

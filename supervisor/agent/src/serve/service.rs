@@ -23,14 +23,13 @@ use talon_proto::agent::{
     PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
     RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Session,
     SetPlanRequest, ShadowState, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest,
-    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest, WatchBusRequest,
+    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest, WatchBusRequest, WatchBusResponse,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::bus::BusItems;
 use super::client::Client;
 use super::follow_limiter::FollowLimiter;
 use super::session_counts::SessionCounts;
@@ -43,6 +42,9 @@ pub(super) type Events = BoxStream<'static, Result<Event, Status>>;
 
 /// The events of one follower of ghosts.
 pub(super) type GhostEvents = BoxStream<'static, Result<GhostEvent, Status>>;
+
+/// What one subscriber of the event bus gets.
+pub(super) type BusItems = BoxStream<'static, Result<WatchBusResponse, Status>>;
 
 /// Serves all connections.
 pub(super) struct Service {

@@ -76,6 +76,8 @@ impl Service {
         self.agent.metrics.set_gauges(turns, approvals, followers, providers);
         let notifications = self.agent.notification_counts().await;
         self.agent.metrics.set_notifications(notifications, self.agent.notifier.dropped());
+        let bus = &self.agent.bus;
+        self.agent.metrics.set_bus(bus.subscribers(), bus.missed());
         let shadow = self.agent.shadow.status(String::new());
         self.agent.metrics.set_shadow(shadow.as_ref(), self.agent.shadow.dropped());
         Ok(GetMetricsResponse { families: self.agent.metrics.families() })

@@ -141,7 +141,7 @@ async fn what_happens_is_emitted_with_its_payload() {
     assert_eq!((&decided.approval, decided.about.as_str()), (&approval.id, "call"));
     assert_eq!((decided.state.as_str(), decided.decided_by.as_str()), ("approved", "ada"));
     let Payload::MessageOutbound(outbound) = of(EventKind::MessageOutbound) else { panic!("{told:?}") };
-    assert_eq!((outbound.text.as_str(), outbound.model.as_str()), ("It was written.", "scripted/small"));
+    assert_eq!((outbound.text.as_str(), outbound.model.as_str()), ("It was written.", "scripted/large"));
     let Payload::ConfigChanged(config) = of(EventKind::ConfigChanged) else { panic!("{told:?}") };
     assert_eq!(config.keys, ["log.level"]);
     assert!(told[&EventKind::ConfigChanged].sender.is_empty());

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use talon_proto::agent::{AgentThinking, ToolExecute};
 
 use super::*;
-use crate::{Delivery, MAX_WAITING};
+use crate::{Delivery, MAX_SUBSCRIBERS, MAX_WAITING};
 
 const ANNA: Subject<'_> = Subject { sender: "anna", session: "s1" };
 
@@ -32,12 +32,12 @@ fn taken(subscription: &mut Subscription) -> Vec<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     // Promises: GW-154
     #[test]
     fn what_a_slow_subscriber_misses_is_counted_exactly_and_others_miss_nothing(
-        bursts in prop::collection::vec((0_usize..3 * MAX_WAITING, any::<bool>()), 1..6),
+        bursts in prop::collection::vec((0_usize..2 * MAX_WAITING, any::<bool>()), 1..4),
     ) {
         let bus = EventBus::default();
         let mut slow = bus.subscribe(EventKind::AgentThinking).expect("room");

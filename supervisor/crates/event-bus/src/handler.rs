@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use talon_proto::agent::BusEvent;
 
-use super::bus::{EventBus, TooManySubscribersError};
+use super::bus::EventBus;
 use super::kind_set::KindSet;
 use super::mailbox::{Delivery, Filter};
+use super::registry::TooManySubscribersError;
 
 /// A handler of a bus, for [`EventBus::off`]. Dropping it changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

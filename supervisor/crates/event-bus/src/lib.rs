@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `kind` | the list of kinds: names, emitters, payloads |
 //! | `kind_set` | some of them, as a subscriber names them |
-//! | `bus` | emits; knows the subscribers |
+//! | `bus`, `registry` | emits; the subscribers |
 //! | `mailbox` | the queue of one subscriber |
 //! | `subscription`, `handler` | its reading end; functions that are called |
 //! | `excerpt` | the beginning of a long text |
@@ -28,14 +28,16 @@ mod handler;
 mod kind;
 mod kind_set;
 mod mailbox;
+mod registry;
 mod subscription;
 
-pub use bus::{EventBus, MAX_SUBSCRIBERS, Subject, TooManySubscribersError};
+pub use bus::{EventBus, Subject};
 pub use excerpt::{MAX_TEXT_BYTES, excerpt};
 pub use handler::HandlerHandle;
 pub use kind::{EventKind, UnknownKindError};
 pub use kind_set::KindSet;
 pub use mailbox::{Delivery, MAX_WAITING};
+pub use registry::{MAX_SUBSCRIBERS, TooManySubscribersError};
 pub use subscription::Subscription;
 pub use talon_proto::agent::BusEvent;
 pub use talon_proto::agent::bus_event::Payload;

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::bus::EventBus;
 use super::mailbox::{Delivery, Mailbox};
+use super::registry::Registry;
 
 /// Events as they come. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
-    bus: EventBus,
+    registry: Arc<Registry>,
     id: u64,
     mailbox: Arc<Mailbox>,
 }
 
 impl Subscription {
-    pub(super) fn new(bus: EventBus, id: u64, mailbox: Arc<Mailbox>) -> Self {
-        Self { bus, id, mailbox }
+    pub(super) fn new(registry: Arc<Registry>, id: u64, mailbox: Arc<Mailbox>) -> Self {
+        Self { registry, id, mailbox }
     }
 
     /// The next event, or how many are missing before it; `None` if nothing comes any more. Cancel safe.
@@ -39,6 +39,6 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.bus.remove(self.id);
+        self.registry.remove(self.id);
     }
 }
