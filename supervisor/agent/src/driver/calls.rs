@@ -79,6 +79,7 @@ impl TurnRun<'_> {
         };
         for place in batch.missing() {
             let given_up = tools::denied(left(place));
+            self.observe_unmade(&calls[place], given_up.outcome);
             self.notify_result(&calls[place], &given_up, Duration::ZERO, false);
         }
         let results = batch.give_up(left);
@@ -115,21 +116,26 @@ impl TurnRun<'_> {
             self.observe.on_tool_request(&self.spec.caller, &on_wire);
             self.spec.listener.on_chunk(Kind::ToolCall(on_wire));
             if let Some(refused) = batch.get(place) {
-                let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
-                let finished = FinishedCall {
-                    call_id: &call.id,
-                    tool: &call.name,
-                    plugin,
-                    action,
-                    outcome: refused.outcome,
-                    latency: Duration::ZERO,
-                    truncated: false,
-                    guard: &GuardTrace::default(),
-                };
-                self.observe.on_tool_call(&self.spec.caller, &finished);
+                self.observe_unmade(call, refused.outcome);
                 self.notify_result(call, refused, Duration::ZERO, false);
             }
         }
+    }
+
+    /// Reports a call that was not made, or whose end is not known.
+    fn observe_unmade(&self, call: &ToolCall, outcome: CallOutcome) {
+        let tool = self.offer.get(&call.name);
+        let finished = FinishedCall {
+            call_id: &call.id,
+            tool: &call.name,
+            plugin: tool.map_or("", |tool| &tool.plugin),
+            action: tool.map_or("", |tool| &tool.action),
+            outcome,
+            latency: Duration::ZERO,
+            truncated: false,
+            guard: &GuardTrace::default(),
+        };
+        self.observe.on_tool_call(&self.spec.caller, &finished);
     }
 
     /// Makes the planned calls, and puts their results into the batch. A call that an interrupted turn had

@@ -67,16 +67,16 @@ macro_rules! kinds {
 }
 
 kinds! {
-    MessageInbound = "message.inbound", "MessageInbound", "`agent/start.rs`, when a turn begins", "talon-agent", "", "A session got a message: of a client, a channel, or a job.";
-    MessageOutbound = "message.outbound", "MessageOutbound", "`bus/turn_listener.rs`, at a turn's last chunk", "talon-agent", "", "The answer of a turn is complete.";
-    ToolExecute = "tool.execute", "ToolExecute", "`bus/turn_listener.rs`, before the call", "talon-agent", "", "A model wants a tool to run.";
+    MessageInbound = "message.inbound", "MessageInbound", "`bus/turn_observer.rs`, when a turn begins", "talon-agent", "", "A session got a message: of a client, a channel, or a job.";
+    MessageOutbound = "message.outbound", "MessageOutbound", "`bus/turn_observer.rs`, when a turn ends", "talon-agent", "", "The answer of a turn is complete.";
+    ToolExecute = "tool.execute", "ToolExecute", "`bus/turn_observer.rs`, before the call", "talon-agent", "", "A model wants a tool to run.";
     ToolComplete = "tool.complete", "ToolComplete", "`bus/turn_observer.rs`, after the call", "talon-agent", "", "A call of a model has its result, with what each layer of the guard did.";
     ShadowEvent = "shadow.event", "ShadowEvent", "`shadow/shadow_loop.rs`", "talon-agent", "`FollowGhosts` with events", "A watcher saw something, and nothing is decided about it.";
     ShadowGhost = "shadow.ghost", "Ghost", "`shadow/shadow_loop.rs`", "talon-agent", "", "A ghost is new, or changed.";
     SessionCreated = "session.created", "SessionCreated", "`agent/start.rs`", "talon-agent", "", "A session got its first message.";
     SessionIdle = "session.idle", "SessionIdle", "`events/followed_sessions.rs`", "talon-agent", "", "A session went idle.";
     ConfigChanged = "config.changed", "ConfigChanged", "`reload/` of the supervisor, passed on by `bus/host_relay.rs`", "talon serve", "the gateway, from the supervisor itself: `config.updated`", "Another configuration is in force.";
-    AgentThinking = "agent.thinking", "AgentThinking", "`bus/turn_listener.rs`", "talon-agent", "", "A turn begins a step in which a model is asked.";
+    AgentThinking = "agent.thinking", "AgentThinking", "`bus/turn_observer.rs`", "talon-agent", "", "A turn begins a step in which a model is asked.";
     PluginReady = "plugin.ready", "PluginUpdate", "`driver/` of talon-plugin, passed on by `bus/host_relay.rs`", "talon serve", "proposals of jobs", "An instance takes calls.";
     PluginFailed = "plugin.failed", "PluginUpdate", "`driver/` of talon-plugin, passed on", "talon serve", "proposals of jobs", "An instance failed, and is not started again by itself.";
     PluginRestarting = "plugin.restarting", "PluginUpdate", "`driver/` of talon-plugin, passed on", "talon serve", "", "An instance waits to be started again.";
@@ -92,10 +92,10 @@ kinds! {
     ApprovalWaiting = "approval.waiting", "ApprovalUpdate", "`approval/registry.rs`", "talon-agent", "", "A call, a question or a plan waits for a person.";
     ApprovalDecided = "approval.decided", "ApprovalUpdate", "`approval/registry.rs`", "talon-agent", "", "It was approved, denied or answered.";
     ApprovalEnded = "approval.ended", "ApprovalUpdate", "`approval/registry.rs`", "talon-agent", "", "It waits no more, and nobody decided.";
-    TaskStarted = "task.started", "TaskUpdate", "`schedule/scheduler.rs`", "talon-agent", "", "A run of a job begins.";
-    TaskCompleted = "task.completed", "TaskUpdate", "`schedule/scheduler.rs`", "talon-agent", "", "A run of a job is done.";
-    TaskFailed = "task.failed", "TaskUpdate", "`schedule/scheduler.rs`; `notify/sources.rs` for sub-agents", "talon-agent", "", "A run of a job, or the task of a sub-agent, failed and is not tried again.";
-    TaskRetried = "task.retried", "TaskUpdate", "`schedule/scheduler.rs`", "talon-agent", "", "A run of a job goes on later: it failed and is tried again, or was interrupted.";
+    TaskStarted = "task.started", "TaskUpdate", "`schedule/scheduler.rs`", "talon-agent", "the gateway: `task.*` on WebSocket and SSE", "A run of a job begins.";
+    TaskCompleted = "task.completed", "TaskUpdate", "`schedule/scheduler.rs`", "talon-agent", "the gateway: `task.*` on WebSocket and SSE", "A run of a job is done.";
+    TaskFailed = "task.failed", "TaskUpdate", "`schedule/scheduler.rs`; `bus/turn_observer.rs` for sub-agents", "talon-agent", "the gateway: `task.*` on WebSocket and SSE", "A run of a job, or the task of a sub-agent, failed and is not tried again.";
+    TaskRetried = "task.retried", "TaskUpdate", "`schedule/scheduler.rs`", "talon-agent", "the gateway: `task.*` on WebSocket and SSE", "A run of a job goes on later: it failed and is tried again, or was interrupted.";
     NotificationSending = "notification.sending", "NotificationUpdate", "`notify/lane.rs`", "talon-agent", "", "An attempt to deliver a notification begins.";
     NotificationDelivered = "notification.delivered", "NotificationUpdate", "`notify/lane.rs`", "talon-agent", "", "A notification was delivered.";
     NotificationFailed = "notification.failed", "NotificationUpdate", "`notify/lane.rs`", "talon-agent", "", "Its sink refused a notification, or all attempts failed.";

@@ -89,3 +89,33 @@ fn the_page_lists_every_kind() {
     }
     assert!(kept == table, "docs/events.md is old: run this test with TALON_REWRITE_DOCS=1");
 }
+
+/// All text of the sources below a directory, without tests.
+fn sources(directory: &std::path::Path, text: &mut String) {
+    for entry in
+        std::fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path())
+    {
+        if entry.is_dir() {
+            sources(&entry, text);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            *text += &std::fs::read_to_string(&entry).expect("a source");
+        }
+    }
+}
+
+// Promises: GW-153
+#[test]
+fn every_kind_is_emitted_where_the_page_says() {
+    let supervisor = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut agent = String::new();
+    sources(&supervisor.join("agent/src"), &mut agent);
+    for kind in EventKind::ALL {
+        assert!(agent.contains(&format!("Payload::{kind:?}(")), "nobody emits {kind}");
+        let paths = kind.emitter().split('`').skip(1).step_by(2);
+        for path in paths {
+            let roots = ["agent/src", "src", "crates/plugin/src"];
+            let is_there = roots.iter().any(|root| supervisor.join(root).join(path).exists());
+            assert!(is_there, "{kind}: there is no {path}");
+        }
+    }
+}
