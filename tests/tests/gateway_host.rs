@@ -137,7 +137,7 @@ async fn a_call_is_seen_with_the_guards_layers_and_what_they_changed() {
     setting.supervisor.stop().await;
 }
 
-// Promises: GW-134
+// Promises: GW-134, GW-242
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quarantine_is_lifted_without_another_process() {
     let (setting, token) = start().await;
@@ -148,6 +148,19 @@ async fn a_quarantine_is_lifted_without_another_process() {
     let pid = |plugin: &Value| plugin["plugin"]["instances"][0]["pid"].clone();
     let before = get(&setting, &token, "/api/plugins/liar").await;
     assert_eq!(before["plugin"]["quarantined"], true, "{before:#}");
+    // Who operates also sees what it may do, and what it uses.
+    let settings = &before["settings"];
+    assert_eq!(
+        (settings["sandboxNetwork"].as_str(), settings["sha256"].as_str().map(str::len)),
+        (Some("none"), Some(64)),
+        "{before:#}"
+    );
+    assert!(before["roles"].is_array(), "{before:#}");
+    let instance = &before["plugin"]["instances"][0];
+    assert!(instance["readySince"].as_u64() > Some(0) && instance["cpuUs"].is_u64(), "{before:#}");
+    let talker = setting.token(&["--scope", "chat"]).await;
+    let (_, seen) = setting.json(&talker, "GET", "/api/plugins/liar", &Value::Null).await;
+    assert_eq!((&seen["settings"]["command"], &seen["roles"]), (&json!(""), &json!([])), "{seen:#}");
     let (status, lifted) =
         setting.json(&token, "POST", "/api/plugins/liar/lift-quarantine", &Value::Null).await;
     assert_eq!((status, &lifted["quarantined"]), (200, &json!(false)), "{lifted:#}");

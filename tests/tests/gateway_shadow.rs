@@ -72,7 +72,7 @@ async fn wait_until_heard(setting: &Setting, socket: &mut Socket) {
     timeout(WAIT, heard).await.expect("in time");
 }
 
-// Promises: SHADOW-29, SHADOW-30
+// Promises: SHADOW-29, SHADOW-30, GW-241
 #[tokio::test(flavor = "multi_thread")]
 async fn observations_and_ghosts_are_events_and_a_person_decides_over_http() {
     let setting = watching().await;
@@ -144,6 +144,17 @@ async fn observations_and_ghosts_are_events_and_a_person_decides_over_http() {
     assert_eq!(status, 409, "{again}");
     let (_, stats) = setting.json(&token, "GET", "/api/shadow/stats", &Value::Null).await;
     assert_eq!((&stats["triggers"][0]["approved"], &stats["enabled"]), (&json!(1), &json!(true)));
+    assert_eq!(
+        (&stats["problem"], stats["triggers"][0]["heldBack"].is_object(), &stats["localOnly"]),
+        (&json!(""), true, &json!(false)),
+        "{stats:#}"
+    );
+    let (_, shown) = setting.json(&token, "GET", &path, &Value::Null).await;
+    let by = shown["ghost"]["decidedBy"].as_str().unwrap_or_default();
+    assert!(by.starts_with("gw:") && shown["ghost"]["decidedAt"].as_u64() > Some(0), "{shown:#}");
+    // Of somebody else it is for operators.
+    let (status, _) = setting.json(&token, "GET", "/api/shadow/stats?sender=gw:web/eve", &Value::Null).await;
+    assert_eq!(status, 403);
     let (_, log) = setting.json(&token, "GET", "/api/shadow/log", &Value::Null).await;
     assert_eq!(
         (&log["items"][0]["ghostId"], &log["items"][0]["trigger"]),

@@ -56,7 +56,7 @@ async fn the_chat_does_what_it_promises() {
     }
 }
 
-// Promises: UI-11
+// Promises: UI-11, UI-15, UI-16, UI-17
 #[tokio::test]
 async fn the_control_ui_does_what_it_promises() {
     if !without_browser("the_control_ui_does_what_it_promises") {

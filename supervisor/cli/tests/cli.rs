@@ -283,6 +283,8 @@ fn help_is_as_written() {
         "watch",
         "shell-init",
         "config",
+        "config patch",
+        "config history",
         "doctor",
         "guard check",
         "guard raw",
