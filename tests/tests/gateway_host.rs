@@ -337,13 +337,15 @@ async fn the_command_line_shows_the_event_bus() {
     assert_eq!(misspelt.status.code(), Some(2), "{misspelt:?}");
     assert!(String::from_utf8_lossy(&misspelt.stderr).contains("did you mean message.*?"), "{misspelt:?}");
     let args = ["events", "--type", "message.*", "--count", "2", "--output", "json"];
-    let watching = setting.supervisor.cli(&args);
-    tokio::pin!(watching);
-    // Until it watches, nobody hears it.
-    let shown = loop {
-        tokio::select! {
-            shown = &mut watching => break shown,
-            () = send(&setting, &token, "Hello") => {}
+    let shown = {
+        let watching = setting.supervisor.cli(&args);
+        tokio::pin!(watching);
+        // Until it watches, nobody hears it.
+        loop {
+            tokio::select! {
+                shown = &mut watching => break shown,
+                () = send(&setting, &token, "Hello") => {}
+            }
         }
     };
     assert!(shown.status.success(), "{shown:?}");
