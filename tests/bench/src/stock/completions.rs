@@ -13,9 +13,9 @@ use super::model::LAST_WORD;
 use crate::load::Caller;
 
 /// What everybody is asked.
-pub const QUESTION: &str = "Does the build pass?";
+pub(crate) const QUESTION: &str = "Does the build pass?";
 /// The model's name at everybody's: theirs for the instant model.
-pub const MODEL: &str = "local/test";
+pub(crate) const MODEL: &str = "local/test";
 /// The largest answer. A bound for what is held, far above what comes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 

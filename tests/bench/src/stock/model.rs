@@ -11,11 +11,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::interval;
 
 /// The pieces of an answer that nobody says a number of: a sentence or two.
-pub const PIECES: usize = 20;
+pub(crate) const PIECES: usize = 20;
 /// The last word of every answer.
-pub const LAST_WORD: &str = "finally.";
+pub(crate) const LAST_WORD: &str = "finally.";
 /// What asks for an answer that comes slowly.
-pub const SLOWLY: &str = "slowly";
+pub(crate) const SLOWLY: &str = "slowly";
 /// The time between two pieces of a slow answer.
 const SLOW: Duration = Duration::from_secs(1);
 /// The largest request. A bound for what is held, far above what is sent.
