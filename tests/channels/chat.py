@@ -32,6 +32,9 @@ class Chat(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        if self.path.startswith("/files/"):
+            genuine = is_genuine(self.headers.get("X-Desk-Signature", ""), self.path.encode())
+            return self.answer(200 if genuine else 401, "what is planned")
         with lock:
             self.answer(200, got)
 

@@ -16,6 +16,7 @@ const SECRET: &str = "it is a secret of the desk";
 
 struct Setting {
     supervisor: Supervisor,
+    provider: Provider,
     chat: ServerScript,
     gateway: SocketAddr,
     token: String,
@@ -44,9 +45,7 @@ async fn start(script: Vec<ScriptedReply>) -> Setting {
     let issued = supervisor.cli(&["token", "create", "--output", "json", "--scope", "chat"]).await;
     let issued: Value = serde_json::from_slice(&issued.stdout).expect("JSON");
     let token = issued["token"].as_str().expect("a token").to_owned();
-    // It lives as long as what it answers.
-    std::mem::forget(provider);
-    Setting { supervisor, chat, gateway, token }
+    Setting { supervisor, provider, chat, gateway, token }
 }
 
 fn signature(secret: &str, time: u64, body: &str) -> String {
@@ -111,6 +110,32 @@ async fn a_signed_message_is_answered_by_a_signed_post_and_nobody_else_is_heard(
     assert_eq!(
         (&got[0]["conversation"], &got[0]["text"], &got[0]["attempt"], &got[0]["version"]),
         (&json!("ada"), &json!("Three things."), &json!(2), &json!(1))
+    );
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-229, GW-237
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_message_is_fetched_signed_from_where_answers_go_alone() {
+    let setting = start(vec![ScriptedReply::Text("A plan.".to_owned())]).await;
+    let good = |body: &str| signature(SECRET, now(), body);
+    let port = setting.chat.port(0);
+    let media = json!([
+        {"url": format!("http://127.0.0.1:{port}/files/plan.txt?x=1"), "name": "plan.txt"},
+        {"url": format!("http://localhost:{port}/files/other.txt"), "name": "other.txt"},
+    ]);
+    let message = json!({"id": "m/8", "senderId": "ada", "text": "What is it?", "media": media});
+    assert_eq!(setting.post(&message, good).await.status, 202);
+    setting.supervisor.client.wait_until("both texts", async |_| setting.got().await.len() >= 2).await;
+    let got = setting.got().await;
+    let mut texts: Vec<_> = got.iter().map(|got| got["text"].as_str().expect("a text")).collect();
+    texts.sort_unstable();
+    assert_eq!(texts[0], "A plan.");
+    assert!(texts[1].contains("other.txt: the URL of the file is of another host"), "{texts:?}");
+    let asked = setting.provider.bodies();
+    assert!(
+        asked[0].contains("plan.txt, text/plain") && asked[0].contains("not passed on: other.txt"),
+        "{asked:?}"
     );
     setting.supervisor.stop().await;
 }

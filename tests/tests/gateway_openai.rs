@@ -196,12 +196,9 @@ async fn vectors_are_charged_to_who_asks_until_the_budget_is_spent() {
     assert_eq!(status, 200, "{made}");
     let tokens = made["usage"]["total_tokens"].as_u64().expect("a number");
     assert!((5..=20).contains(&tokens), "{made}");
-    let costs = async || {
-        let output = setting.supervisor.cli(&["costs", "--output", "json"]).await;
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let spent = costs().await;
-    assert!(spent.contains("local/vectors"), "{spent}");
+    let operate = setting.token(&["--scope", "operate"]).await;
+    let (_, spent) = setting.json(&operate, "GET", "/api/costs", &Value::Null).await;
+    assert!(spent.to_string().contains("local/vectors"), "{spent}");
     let refused = timeout(WAIT, async {
         loop {
             let (status, answer) = setting.json(&one, "POST", "/v1/embeddings", &body).await;
