@@ -48,6 +48,8 @@ def an_answer_streams_as_markdown_and_code_is_copied(browser):
     say(page, "think about the build and use tools")
     page.wait_for_selector(".caret", state="attached")
     page.wait_for_selector(".under >> text=9,530 tokens")
+    page.wait_for_selector(".context >> text=28 % of context")
+    page.wait_for_selector(".chat-head .cost >> text=$")
     assert page.locator(".prose table td").nth(0).inner_text() == "ring-compat"
     link = page.locator(".prose a").first
     assert (link.get_attribute("href"), link.get_attribute("rel")) == ("https://example.org/ring-compat/0.9", "noopener noreferrer nofollow")
@@ -350,15 +352,18 @@ def a_proposal_is_a_card_whose_action_fills_the_field(browser):
 def a_ghost_that_waits_is_decided_about_and_its_turn_is_shown(browser):
     server = StandIn().start()
     actions = [{"label": "Do it", "type": "approve"}, {"label": "Run tests", "type": "custom", "payload": {"only": "parser"}}, {"label": "Dismiss", "type": "dismiss"}]
-    server.ghosts = [{"id": f"gh_{n}", "trigger": "test_failed: cargo test", "observation": f"Test {n} fails.", "proposal": "Mend it.", "confidence": "high", "actions": actions, "state": "waiting"} for n in (1, 2)]
+    server.ghosts = [{"id": f"gh_{n}", "trigger": "test_failed: cargo test", "observation": f"Test {n} fails.", "proposal": "Mend it.", "confidence": "high", "actions": actions, "state": "waiting"} for n in (1, 2, 3)]
     page = chat(browser, server)
     page.wait_for_selector(".ghost >> text=Test 1 fails.")
     page.click(".ghost:has-text('Test 1') button >> text=Run tests")
     page.wait_for_selector(".ghost >> text=Test 1 fails.", state="detached")
     page.wait_for_url("**/s/sess_01J9Z0000*")
+    page.click(".ghost:has-text('Test 3') button >> text=Later")
+    page.wait_for_selector(".ghost:has-text('Test 3')", state="detached")
+    assert page.get_attribute(".ghost >> text=Why?", "href") == "/#/shadow/gh_2"
     page.click(".ghost:has-text('Test 2') button >> text=Dismiss")
     page.wait_for_selector(".ghost", state="detached")
-    assert server.ghost_decisions == [{"decision": "custom", "label": "Run tests"}, {"decision": "dismiss"}]
+    assert server.ghost_decisions == [{"decision": "custom", "label": "Run tests"}, {"decision": "snooze"}, {"decision": "dismiss"}]
     return page
 
 

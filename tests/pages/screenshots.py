@@ -1,5 +1,7 @@
-"""Screenshots of every view at three widths and in both themes, against the stand-in: `screenshots.py DIRECTORY [VIEW …]`."""
+"""Screenshots of every view at three widths and in both themes, against the stand-in: `screenshots.py DIRECTORY [VIEW …]`. Those of the
+documentation: `screenshots.py --docs docs/images`."""
 
+import base64
 import pathlib
 import sys
 
@@ -60,5 +62,52 @@ def main(directory, only, widths=WIDTHS):
                 page.context.close()
 
 
+DOCS = {"control-overview": ("overview", "light", 11_000), "control-shadow": ("shadow", "dark", 400), "control-session": ("sessions/sess_01J9Z0001", "light", 400), "control-call": ("calls/call_1", "light", 400)}
+# Chromium writes WebP through a canvas alone; PNGs of the same pages are three times as large.
+TO_WEBP = """async (png) => {
+  const picture = new Image();
+  picture.src = `data:image/png;base64,${png}`;
+  await picture.decode();
+  const canvas = new OffscreenCanvas(picture.width, picture.height);
+  canvas.getContext("2d").drawImage(picture, 0, 0);
+  const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: "image/webp", quality: 0.86 })).arrayBuffer());
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+}"""
+
+
+def docs(directory):
+    """The pictures of README and docs, as WebP."""
+    out = pathlib.Path(directory)
+    server = StandIn().start()
+    with chromium() as browser:
+        blank = browser.new_page()
+
+        def keep(page, name):
+            png = base64.b64encode(page.screenshot()).decode()
+            (out / f"{name}.webp").write_bytes(base64.b64decode(blank.evaluate(TO_WEBP, png)))
+
+        for name, (view, theme, wait) in DOCS.items():
+            server.ghosts = fixtures.ghosts()
+            page = new_page(browser, 1280, 800, theme)
+            page.goto(f"{server.url}/#/{view}")
+            page.wait_for_selector("main#main h1")
+            page.wait_for_timeout(wait)
+            keep(page, name)
+            page.context.close()
+        server.ghosts = []
+        page = new_page(browser, 1280, 800)
+        page.goto(f"{server.url}/chat")
+        page.wait_for_selector("#message")
+        for text, shown in (("think about the build and use tools", ".under >> text=tokens"), ("approve this", ".ask.pending")):
+            page.fill("#message", text)
+            page.keyboard.press("Control+Enter")
+            page.wait_for_selector(shown)
+        page.wait_for_timeout(400)
+        keep(page, "chat")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    if sys.argv[1] == "--docs":
+        docs(sys.argv[2])
+    else:
+        main(sys.argv[1], sys.argv[2:])

@@ -154,11 +154,15 @@ function summary(item) {
 }
 
 /** A proposal that nobody asked for. */
-export function ghostView(ghost, { use, dismiss }) {
+export function ghostView(ghost, { use, dismiss, later, why }) {
   return h("section", { key: ghost.id, class: "ghost card", "aria-label": `${t("ghost.title")}: ${plain(ghost.observation, 80)}` },
     h("div", { class: "row apart" }, h("h2", { class: "row" }, icon("spark"), t("ghost.title"), badge(ghost.confidence, { kind: "confidence", look: ghost.confidence === "high" ? "info" : "" })), button(t("action.dismiss"), dismiss, { look: "plain small", sign: "close", iconOnly: true })),
     h("p", { class: "muted small" }, block(ghost.observation, { most: 1000 })),
     h("div", { class: "prose" }, markdown(ghost.proposal)),
-    h("div", { class: "row" }, ghost.actions.slice(0, 6).map((action) => button(plain(action.label, 60), () => use(action), { look: action.type === "approve" ? "primary small" : "small" }))));
+    ghost.noAct ? notice(block(ghost.noAct, { most: 500 })) : null,
+    h("div", { class: "row" },
+      ghost.actions.filter(({ type }) => type === "dismiss" || !ghost.noAct).slice(0, 6).map((action) => button(plain(action.label, 60), () => use(action), { look: action.type === "approve" ? "primary small" : "small" })),
+      later ? button(t("shadow.snooze"), later, { look: "plain small", sign: "schedule", title: t("time.hour") }) : null,
+      why ? h("a", { class: "small", href: why }, t("shadow.why")) : null));
 }
 

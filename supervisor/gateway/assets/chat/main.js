@@ -115,7 +115,11 @@ function linkBar() {
 function ghosts() {
   const text = (ghost, { payload }) => (typeof payload === "string" ? payload : (payload?.text ?? payload?.message ?? t("ghost.do", { proposal: ghost.proposal })));
   const use = (ghost) => (action) => decideGhost(ghost, action, () => action.type !== "dismiss" && compose(text(ghost, action)));
-  return chat.get().ghosts.map((ghost) => ghostView(ghost, { use: use(ghost), dismiss: () => use(ghost)({ type: "dismiss" }) }));
+  return chat.get().ghosts.map((ghost) => ghostView(ghost, {
+    use: use(ghost), dismiss: () => use(ghost)({ type: "dismiss" }),
+    // One that nobody keeps cannot be put off, and has no reasons.
+    later: ghost.state ? () => use(ghost)({ type: "snooze" }) : null, why: ghost.state && hasScope("operate") ? `/#/shadow/${encodeURIComponent(ghost.id)}` : null,
+  }));
 }
 
 function page() {
