@@ -219,7 +219,7 @@ async fn killed_at_any_moment_no_finding_is_lost_and_no_ghost_is_made_or_shown_t
             running.kill().await.expect("it runs");
         }
         if which != 0 {
-            let before = supervisor.agent_status().await;
+            let before = supervisor.wait_agent("it serves", |now| now.state == "serving").await;
             let pid = Pid::from_raw(before.pid.cast_signed()).expect("a pid is no zero");
             kill_process(pid, Signal::KILL).expect("it runs");
             supervisor.wait_agent("another one", |now| now.state == "serving" && now.pid != before.pid).await;

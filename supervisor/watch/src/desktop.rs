@@ -240,12 +240,12 @@ mod tests {
         first.take(ghost(3, "dismissed"));
         assert_eq!(shown(&mut received), ["A test fails. Mend it.\ntalon shadow show G2"]);
         first.lost();
-        [1, 2].map(|sequence| first.take(ghost(sequence, "waiting")));
+        [1, 2].into_iter().for_each(|sequence| first.take(ghost(sequence, "waiting")));
         first.caught_up();
         assert!(shown(&mut received).is_empty());
         // One came while no watcher ran.
         let mut second = desktop();
-        [1, 2, 4].map(|sequence| second.take(ghost(sequence, "waiting")));
+        [1, 2, 4].into_iter().for_each(|sequence| second.take(ghost(sequence, "waiting")));
         second.caught_up();
         assert_eq!(shown(&mut received).len(), 1);
         let mut third = desktop();
