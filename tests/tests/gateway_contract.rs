@@ -73,7 +73,7 @@ async fn no_request_gets_what_the_description_does_not_say() {
             "--generation-deterministic",
             // Streams of events have no end.
             "--exclude-path-regex",
-            "/events$",
+            "/(events|bus)$",
             "--request-timeout",
             "60",
             "--no-color",

@@ -372,9 +372,9 @@ async fn runs_of_jobs_are_told_to_who_operates() {
         (started, socket.one("task.completed").await)
     });
     // What runs before the gateway follows the agent is told to nobody, so it runs again.
-    let mut questions = 0;
+    let (body, mut questions) = (json!({}), 0);
     let (started, completed) = loop {
-        let run = setting.json(&token, "POST", "/api/schedule/report/run", &json!({}));
+        let run = setting.json(&token, "POST", "/api/schedule/report/run", &body);
         let (status, answer) = tokio::select! {
             told = &mut told => break told,
             answered = run => answered,

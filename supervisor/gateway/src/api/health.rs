@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::backends::Backends;
-use crate::identity::Caller;
+use crate::identity::{Caller, Scope};
 
 /// How long host and agent may take to show that they live. Both answer at once unless they hang or start.
 const WITHIN: Duration = Duration::from_secs(2);
@@ -52,6 +52,8 @@ struct DeepHealth {
     version: &'static str,
     host: BackendHealth,
     agent: BackendHealth,
+    /// Why the last configuration was refused, so that an earlier one holds (scope operate); empty if it was not.
+    config_problem: String,
 }
 
 /// Host or agent.
@@ -84,11 +86,22 @@ async fn ready(State(app): State<App>) -> Response {
     get, path = "/api/health/deep", tag = "operation",
     responses((status = OK, body = DeepHealth), (status = SERVICE_UNAVAILABLE, body = DeepHealth))
 )]
-async fn deep(State(app): State<App>) -> Response {
-    let (host, agent) = look(&app.backends).await;
+async fn deep(State(app): State<App>, caller: Caller) -> Response {
+    let ((host, agent), config_problem) =
+        tokio::join!(look(&app.backends), config_problem(&app.backends, &caller));
     let status = both(&host, &agent);
-    let health = DeepHealth { status, version: env!("CARGO_PKG_VERSION"), host, agent };
+    let health = DeepHealth { status, version: env!("CARGO_PKG_VERSION"), host, agent, config_problem };
     (status_code(status), Json(health)).into_response()
+}
+
+/// Empty as well if the host does not say it in time: that it does not answer is said beside it.
+async fn config_problem(backends: &Backends, caller: &Caller) -> String {
+    if !caller.scopes.contain(Scope::Operate) {
+        return String::new();
+    }
+    let mut host = backends.host(caller);
+    let answered = timeout(WITHIN, host.get_status(GetStatusRequest {})).await;
+    answered.ok().and_then(Result::ok).map(|answer| answer.into_inner().config_problem).unwrap_or_default()
 }
 
 async fn look(backends: &Backends) -> (BackendHealth, BackendHealth) {
