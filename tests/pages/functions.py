@@ -1,10 +1,12 @@
 """What both pages do, against the stand-in: each function once, a restart in the middle of a stream, two tabs, the keyboard alone.
 `functions.py [--chat|--control|NAME …]`; prints a line for each, and exits with 1 if one fails."""
 
+import datetime
 import json
 import os
 import sys
 import traceback
+import zoneinfo
 
 import fixtures
 from browser import chromium, new_page
@@ -397,7 +399,13 @@ def the_whole_of_a_turn_is_done_by_the_keyboard(browser):
     page.keyboard.press("n")
     page.wait_for_selector("text=What can I do for you?")
     page.wait_for_function("() => document.activeElement.id === 'message'")
-    # Each stop of the tabulator is visible, and no element keeps the focus.
+    seen = stops(page)
+    assert len(seen) > 8 and all(stop[2] and stop[3] for stop in seen), seen
+    return page
+
+
+def stops(page):
+    """Each stop of the tabulator: what it is, and whether it and the focus are visible. No element keeps the focus."""
     seen = []
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -406,7 +414,23 @@ def the_whole_of_a_turn_is_done_by_the_keyboard(browser):
             break
         if stop != "end":
             seen.append(stop)
-    assert len(seen) > 8 and all(stop[2] and stop[3] for stop in seen), seen
+    return seen
+
+
+@test
+def who_is_signed_out_keeps_what_was_typed(browser):
+    server = StandIn().start()
+    page = chat(browser, server, session="sess_01J9Z0003")
+    page.fill("#message", "half a thought")
+    server.scopes = None
+    for writer in list(server.sockets):
+        server.loop.call_soon_threadsafe(writer.close)
+    page.wait_for_selector(".bar-notice >> text=You are signed out", timeout=30_000)
+    assert page.input_value("#message") == "half a thought"
+    server.scopes = ("chat", "approve")
+    page.click(".bar-notice >> text=Reload")
+    page.wait_for_selector("#message")
+    page.wait_for_function("() => document.querySelector('#message').value === 'half a thought'")
     return page
 
 
@@ -418,7 +442,7 @@ def the_overview_names_what_needs_a_person_and_links_there(browser):
     page = control(browser, StandIn().start())
     page.wait_for_selector("text=jira has failed")
     page.click("text=/Show all/")
-    for text in ("shell is quarantined", "mail declares 1 action", "shell.run waits", "budget is nearly spent", "The extension digest", "The job backup was missed", "A notification to ops"):
+    for text in ("The configuration is refused", "shell is quarantined", "mail declares 1 action", "shell.run waits", "budget is nearly spent", "The extension digest", "The job backup was missed", "A notification to ops"):
         page.wait_for_selector(f".needs >> text={text}")
     page.wait_for_selector(".plot svg path", state="attached", timeout=30_000)
     page.click(".needs >> text=jira has failed")
@@ -652,6 +676,10 @@ def every_view_opens_by_the_keyboard(browser):
     page.keyboard.press("/")
     page.keyboard.type("jira")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    seen = stops(page)
+    assert len(seen) > 20 and all(stop[2] and stop[3] for stop in seen), seen
     return page
 
 
@@ -775,6 +803,10 @@ def a_wrong_clock_is_said_and_times_are_the_servers(browser):
     page.goto(StandIn().start().url + "/#/notifications")
     page.wait_for_selector("text=The clocks of this computer and of the server differ")
     page.wait_for_selector("td >> text=2 hr ago")
+    # In the zone of the viewer, which is Berlin here.
+    at = datetime.datetime.fromtimestamp(fixtures.CALLS[1]["at"] / 1000, zoneinfo.ZoneInfo("Europe/Berlin"))
+    page.goto(page.url.split("#")[0] + "#/calls/call_1")
+    page.wait_for_selector(f"dd >> text={at:%H:%M:%S}")
     return page
 
 
@@ -796,6 +828,7 @@ def nothing_is_wider_than_the_smallest_screen(browser):
     from screenshots import CONTROL
 
     server = StandIn().start()
+    server.ghosts = fixtures.ghosts()
     page = control(browser, server, width=360)
     for view in CONTROL:
         page.goto(f"{server.url}/#/{view}")
@@ -805,6 +838,7 @@ def nothing_is_wider_than_the_smallest_screen(browser):
         assert wide <= 360, (view, wide)
     page.goto(f"{server.url}/chat#/s/sess_01J9Z0000")
     page.wait_for_selector(".answer >> text=The build fails")
+    page.wait_for_selector(".ghost")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.click("#menu")
     page.wait_for_selector(".drawer .side-list a")

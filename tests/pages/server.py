@@ -195,7 +195,7 @@ class StandIn:
         if path == "/api/schedule/history":
             return 200, f.page([] if self.empty else [h for h in f.HISTORY if query.get("job") in (None, h["job"])])
         if path == "/api/health/deep":
-            return 200, {"status": "ok", "version": "0.9.0", "host": {"status": "ok", "latencyMs": 0.41}, "agent": {"status": "ok", "latencyMs": 1.73}}
+            return 200, {"status": "ok", "version": "0.9.0", "host": {"status": "ok", "latencyMs": 0.41}, "agent": {"status": "ok", "latencyMs": 1.73}, "configProblem": "" if self.empty else "talon.yaml:31:14: models.budget.per_day: expected an amount, found many"}
         if path == "/api/costs":
             rows = {"rows": [{"name": day, "cost": f.cost(spent, 40)} for day, spent in (("2026-02-01", 1.2), ("2026-02-02", 0.4), ("2026-02-03", 3.1))]} if query.get("by") == "day" else {}
             return 200, {**f.COSTS, **rows, **({"today": f.cost(0, 0), "byModel": [], "byProvider": []} if self.empty else {})}
@@ -350,6 +350,9 @@ class Socket:
         self.server, self.reader, self.writer = server, reader, writer
 
     async def run(self, headers):
+        if self.server.scopes is None:
+            self.writer.write(b"HTTP/1.1 401 X\r\ncontent-length: 0\r\n\r\n")
+            return
         key = base64.b64encode(hashlib.sha1((headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
         self.writer.write(f"HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: {key}\r\n\r\n".encode())
         Socket.open.add(self)

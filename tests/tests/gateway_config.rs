@@ -26,7 +26,7 @@ async fn source(setting: &Setting, token: &str, key: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {key} in {sources:#}"))
 }
 
-// Promises: GW-125, GW-127, GW-129, GW-240
+// Promises: GW-125, GW-127, GW-129, GW-240, GW-243
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_holds_at_once_and_over_a_restart_and_gives_way_again() {
     let mut setting = start().await;
@@ -93,6 +93,7 @@ async fn a_change_holds_at_once_and_over_a_restart_and_gives_way_again() {
     assert_eq!(status, 200, "{told}");
     assert_eq!(source(&setting, &token, "agent.turn.iterations").await["source"], "default");
     by_hand(&setting).await;
+    refused_file(&setting, &token).await;
     setting.supervisor.stop().await;
 }
 
@@ -130,6 +131,21 @@ async fn by_hand(setting: &Setting) {
         (Some(&"3"), &["agent.turn.iterations", "-", "12"][..]),
         "{table}"
     );
+}
+
+/// A file that is refused is said until one is accepted.
+async fn refused_file(setting: &Setting, token: &str) {
+    let supervisor = &setting.supervisor;
+    let file = supervisor.config();
+    let good = std::fs::read_to_string(file).expect("the configuration");
+    for (text, code, said) in [(format!("{good}\nno_such_key: 1\n"), 6, "no_such_key"), (good, 0, "")] {
+        std::fs::write(file, text).expect("the configuration");
+        let reloaded = supervisor.cli(&["reload"]).await;
+        assert_eq!(reloaded.status.code(), Some(code), "{reloaded:?}");
+        let (_, health) = setting.json(token, "GET", "/api/health/deep", &Value::Null).await;
+        let told = health["configProblem"].as_str().expect("a text");
+        assert!(told.contains(said) && told.is_empty() == said.is_empty(), "{health}");
+    }
 }
 
 // Promises: GW-126, GW-127

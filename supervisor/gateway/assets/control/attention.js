@@ -53,6 +53,7 @@ function gather() {
   }
   const health = read("health");
   if (health?.status === "unavailable") add("overview", "bad", t("attention.health"), ["host", "agent"].filter((part) => health[part]?.status === "unavailable").map((part) => t(`attention.${part}_down`)).join(" "), null);
+  if (health?.configProblem) add("configuration", "bad", t("attention.config"), health.configProblem, href(["configuration"]));
   const costs = read("costs");
   if (costs?.dayBudget > 0 && costs.today.cost >= costs.dayBudget * 0.9) add("costs", costs.today.cost >= costs.dayBudget ? "bad" : "warn", t(costs.today.cost >= costs.dayBudget ? "attention.spent" : "attention.nearly_spent"), t("attention.spent_text", { spent: dollars(costs.today.cost), budget: dollars(costs.dayBudget) }), href(["costs"]));
   for (const extension of (read("extensions")?.items ?? []).filter(({ state }) => state === "failing")) add("extensions", "bad", t("attention.extension", { name: plain(extension.name, 60) }), extension.reason, href(["extensions"]));

@@ -147,6 +147,7 @@ export default {
   "attention.plan": "Ein Plan wartet auf Ihre Entscheidung",
   "attention.question": "Eine Frage wartet auf Antwort",
   "attention.health": "Ein Teil von Talon antwortet nicht",
+  "attention.config": "Die Konfiguration ist abgelehnt, eine frühere gilt",
   "attention.host_down": "Der Supervisor antwortet nicht.",
   "attention.agent_down": "Der Agent antwortet nicht.",
   "attention.spent": "Das Budget für heute ist verbraucht",

@@ -147,6 +147,7 @@ export default {
   "attention.plan": "A plan waits for your decision",
   "attention.question": "A question waits for an answer",
   "attention.health": "Part of Talon does not answer",
+  "attention.config": "The configuration is refused, and an earlier one holds",
   "attention.host_down": "The supervisor does not answer.",
   "attention.agent_down": "The agent does not answer.",
   "attention.spent": "Today's budget is spent",
