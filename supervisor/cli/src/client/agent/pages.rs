@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 
-/// Items per request; the agent's maximum is 200.
+/// Items per request. 100: no list of the agent gives fewer at once.
 const PAGE_SIZE: u32 = 100;
 
 /// The first items up to `limit`, and whether there are more. `fetch` asks for a page of at most so many items after a

@@ -7,15 +7,13 @@ use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::count_of;
+use crate::client::agent::pages;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::{Column, Table};
-
-/// Notifications per request; the agent's maximum.
-const PAGE_SIZE: u32 = 100;
 
 /// List notifications, the latest first: what waits, what was delivered, and what was not, with the reason.
 #[derive(Debug, Args)]
@@ -108,28 +106,23 @@ impl ListArgs {
 
     /// The latest notifications up to the limit, and whether there are more.
     async fn fetch(&self, reach: &AgentConnection) -> Result<(Vec<Notification>, bool), Failure> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let (mut found, mut page_token) = (Vec::new(), String::new());
-        loop {
-            let left = u32::try_from(limit - found.len()).unwrap_or(PAGE_SIZE);
+        let fetch = |page_size, page_token| {
             let request = ListNotificationsRequest {
                 state: self.state.map(State::word).unwrap_or_default().to_owned(),
                 entry: self.entry.clone().unwrap_or_default(),
-                page_size: left.min(PAGE_SIZE),
+                page_size,
                 page_token,
             };
-            let page = reach
-                .query(|mut agent| {
-                    let request = request.clone();
-                    async move { agent.list_notifications(request).await }
-                })
-                .await?;
-            found.extend(page.notifications);
-            page_token = page.next_page_token;
-            if page_token.is_empty() || found.len() >= limit {
-                found.truncate(limit);
-                return Ok((found, !page_token.is_empty()));
+            async move {
+                let page = reach
+                    .query(|mut agent| {
+                        let request = request.clone();
+                        async move { agent.list_notifications(request).await }
+                    })
+                    .await?;
+                Ok((page.notifications, page.next_page_token))
             }
-        }
+        };
+        pages::up_to(self.limit, fetch).await
     }
 }

@@ -7,15 +7,13 @@ use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count_of, duration};
+use crate::client::agent::pages;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::{Column, Table};
-
-/// Occurrences per request; the agent's maximum.
-const PAGE_SIZE: u32 = 200;
 
 /// List what jobs did and will do, the latest planned time first.
 #[derive(Debug, Args)]
@@ -84,24 +82,19 @@ impl HistoryArgs {
 
     /// The latest occurrences up to the limit, and whether there are more.
     async fn fetch(&self, reach: &AgentConnection) -> Result<(Vec<Occurrence>, bool), Failure> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let (mut found, mut page_token) = (Vec::new(), String::new());
-        loop {
-            let left = u32::try_from(limit - found.len()).unwrap_or(PAGE_SIZE);
+        let fetch = |page_size, page_token| {
             let job = self.job.clone().unwrap_or_default();
-            let request = ListOccurrencesRequest { job, page_size: left.min(PAGE_SIZE), page_token };
-            let page = reach
-                .query(|mut agent| {
-                    let request = request.clone();
-                    async move { agent.list_occurrences(request).await }
-                })
-                .await?;
-            found.extend(page.occurrences);
-            page_token = page.next_page_token;
-            if page_token.is_empty() || found.len() >= limit {
-                found.truncate(limit);
-                return Ok((found, !page_token.is_empty()));
+            let request = ListOccurrencesRequest { job, page_size, page_token };
+            async move {
+                let page = reach
+                    .query(|mut agent| {
+                        let request = request.clone();
+                        async move { agent.list_occurrences(request).await }
+                    })
+                    .await?;
+                Ok((page.occurrences, page.next_page_token))
             }
-        }
+        };
+        pages::up_to(self.limit, fetch).await
     }
 }
