@@ -55,7 +55,7 @@ fn observation(source: &ShadowSource, event: &Event) -> Option<Observation> {
     if !is_of || !is_wanted {
         return None;
     }
-    let line = |text: &str| Raw::from(text).line_within(MAX_LINE_BYTES).into_string();
+    let line = |text: &str| Raw::from(text).line_within(MAX_LINE_BYTES - '…'.len_utf8()).into_string();
     let mut excerpt = event.details.clone();
     let end = excerpt.floor_char_boundary(MAX_EXCERPT_BYTES);
     let left_out = (excerpt.len() - end) as u64;
@@ -108,6 +108,9 @@ mod tests {
         assert_eq!(problem(&seen), None);
         assert_eq!((seen.trigger.as_str(), seen.subject.as_str()), ("source_build_server", "build.failed"));
         assert_eq!(seen.excerpt.len() as u64 + seen.excerpt_left_out_bytes, long.len() as u64);
+        let wordy = Event { summary: "é".repeat(3000), ..event("build-server", "build.failed", "") };
+        let seen_wordy = observation(&source, &wordy).expect("it is of it");
+        assert!(problem(&seen_wordy).is_none() && seen_wordy.finding.ends_with('…'), "{seen_wordy:?}");
         let again = observation(&source, &event("build-server", "build.failed", "")).expect("it is of it");
         assert_eq!(again.id, seen.id, "the same event is the same observation");
         assert_eq!(observation(&source, &event("build-server", "build.passed", "")), None);

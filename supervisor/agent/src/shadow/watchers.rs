@@ -43,7 +43,9 @@ pub(super) struct WatcherSummary {
 impl Watchers {
     /// A person's watcher sent something.
     pub(super) fn hear(&self, sender: &str, limits: &[String]) {
-        let line = |text: &String| Raw::from(text.as_str()).line_within(MAX_LIMIT_BYTES).into_string();
+        // What is cut ends with an ellipsis.
+        let most = MAX_LIMIT_BYTES - '…'.len_utf8();
+        let line = |text: &String| Raw::from(text.as_str()).line_within(most).into_string();
         let limits = limits.iter().take(MAX_LIMITS).map(line).collect();
         let mut heard = self.0.lock();
         heard.insert(sender.to_owned(), HeardWatcher { at: Instant::now(), unix_ms: unix_ms(), limits });
