@@ -8,37 +8,14 @@ use talon_proto::host::HostEvent;
 use talon_store::Error;
 use tonic::{Code, Status};
 
-use super::inbound::{InboundEvent, InboundMessage, MessageSource, inbound, is_message, plugin};
+use super::event_reader::EventReader;
+use super::inbound::{InboundEvent, InboundMessage, MessageSource, inbound, plugin};
 use super::outbound::OutboundText;
 use super::routing::{Drop, is_addressed, route};
 use super::service::{AcceptOutcome, Channels};
 
 /// The most events that are read before their number is stored.
 const MAX_EVENTS: usize = 64;
-
-/// Which of a channel's events a stream is read for. There are two streams of the same events, each with a cursor of its own: messages may
-/// have to wait for room, and what makes room may be a button that was told after them. Each is read in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EventReader {
-    /// Messages.
-    Messages,
-    /// Buttons, and that a plugin has started.
-    Buttons,
-}
-
-impl EventReader {
-    fn reads(self, event: &HostEvent) -> bool {
-        is_message(event) == (self == Self::Messages)
-    }
-
-    /// By what its cursor is stored.
-    fn source(self, source: &str) -> String {
-        match self {
-            Self::Messages => source.to_owned(),
-            Self::Buttons => format!("buttons {source}"),
-        }
-    }
-}
 
 /// Why a stream of events ended.
 #[derive(Debug, thiserror::Error)]

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use ulid::{Generator, Ulid};
 
+use super::event_reader::EventReader;
 use super::inbound::InboundMessage;
 use super::lane::Lane;
 use super::pending::PendingMessage;
-use super::plugin_events::EventReader;
 use super::routing::Route;
 use super::store::ChannelStore;
 use crate::agent::Agent;
