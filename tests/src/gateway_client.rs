@@ -163,21 +163,24 @@ pub fn of_type<'e>(events: &'e [Value], kind: &'e str) -> impl Iterator<Item = &
     events.iter().filter(move |event| event["type"] == kind)
 }
 
-/// What was said: pieces in their order, until the whole takes their place.
+/// What was said: pieces in their order, until the whole takes their place. What is taken back are pieces alone.
 pub fn text_of(events: &[Value]) -> String {
-    let mut text = String::new();
+    let (mut whole, mut text) = (String::new(), String::new());
     for event in events {
         let payload = &event["payload"];
         match event["type"].as_str() {
             Some("agent.response.discard") => text.clear(),
             Some("agent.response") => {
+                let content = payload["content"].as_str().expect("a text");
                 if payload["whole"] == true {
                     text.clear();
+                    content.clone_into(&mut whole);
+                } else {
+                    text.push_str(content);
                 }
-                text.push_str(payload["content"].as_str().expect("a text"));
             }
             _ => {}
         }
     }
-    text
+    whole + &text
 }

@@ -17,6 +17,7 @@
 //! | `bounded_queue` | connections that wait to be passed to it |
 //! | `connect` | the supervisor's own connections to it |
 //! | `health` | health checks |
+//! | `processor_time` | how much a process has used, since one that is busy answers later |
 //! | `database_paths` | the paths of a database server that its jail shows |
 
 mod bounded_queue;
@@ -25,6 +26,7 @@ mod database_paths;
 mod handle;
 mod health;
 mod managed_service;
+mod processor_time;
 mod session;
 mod spec;
 mod status;
