@@ -12,7 +12,7 @@
 //! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `ghosts`: their writes, which compare; `decisions`, `views`: what people do, and see;
 //!   `lifetime`: what time changes, and what is removed
 //! - `sources`: events of plugins as observations
-//! - `status`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
+//! - `status`, `people`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
 //! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
 //!
 //! What is being asked is stored before it is asked, and its ghost has an id that was chosen then: a process that is killed
@@ -27,6 +27,7 @@ mod goal;
 mod lifetime;
 mod model_problem;
 mod observation;
+mod people;
 mod question;
 mod record;
 mod redaction;

@@ -2,16 +2,9 @@
 
 use talon_proto::agent::ShadowStatus;
 
+use super::people::PeopleCounts;
 use super::record::now;
 use super::shadow_loop::{ShadowLoop, WAITING};
-
-/// What is counted over all people.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct PeopleCounts {
-    paused: u32,
-    budget_spent: u32,
-    waiting: u32,
-}
 
 impl ShadowLoop {
     /// A person's watcher sent something; `limits` are what it cannot watch.
