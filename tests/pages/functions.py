@@ -360,6 +360,7 @@ def a_ghost_that_waits_is_decided_about_and_its_turn_is_shown(browser):
     page.click(".ghost:has-text('Test 1') button >> text=Run tests")
     page.wait_for_selector(".ghost >> text=Test 1 fails.", state="detached")
     page.wait_for_url("**/s/sess_01J9Z0000*")
+    page.click("text=Show 1 more proposal")
     page.click(".ghost:has-text('Test 3') button >> text=Later")
     page.wait_for_selector(".ghost:has-text('Test 3')", state="detached")
     assert page.get_attribute(".ghost >> text=Why?", "href") == "/#/shadow/gh_2"

@@ -150,8 +150,9 @@ async fn observations_and_ghosts_are_events_and_a_person_decides_over_http() {
         "{stats:#}"
     );
     let (_, shown) = setting.json(&token, "GET", &path, &Value::Null).await;
-    let by = shown["ghost"]["decidedBy"].as_str().unwrap_or_default();
-    assert!(by.starts_with("gw:") && shown["ghost"]["decidedAt"].as_u64() > Some(0), "{shown:#}");
+    let ghost = &shown["ghost"];
+    assert_eq!(ghost["decidedBy"], ghost["senderId"], "{shown:#}");
+    assert!(ghost["decidedAt"].as_u64() > Some(0), "{shown:#}");
     // Of somebody else it is for operators.
     let (status, _) = setting.json(&token, "GET", "/api/shadow/stats?sender=gw:web/eve", &Value::Null).await;
     assert_eq!(status, 403);

@@ -27,7 +27,7 @@ const PAGE = 80;
 const PHASES = ["planning", "deciding", "executing", "evaluating", "responding"];
 
 let scroller = null;
-let [following, shownItems, sessionDrawn] = [true, PAGE, undefined];
+let [following, shownItems, sessionDrawn, showsAllGhosts] = [true, PAGE, undefined, false];
 
 const turnsAfter = (items, item) => items.filter(({ kind }, at) => kind === "user" && at >= items.indexOf(item)).length;
 
@@ -115,11 +115,15 @@ function linkBar() {
 function ghosts() {
   const text = (ghost, { payload }) => (typeof payload === "string" ? payload : (payload?.text ?? payload?.message ?? t("ghost.do", { proposal: ghost.proposal })));
   const use = (ghost) => (action) => decideGhost(ghost, action, () => action.type !== "dismiss" && compose(text(ghost, action)));
-  return chat.get().ghosts.map((ghost) => ghostView(ghost, {
+  const all = chat.get().ghosts;
+  if (!all.length) return null;
+  // The latest alone, unless somebody wants all: the conversation is what this page is about.
+  const toggle = all.length > 1 ? button(showsAllGhosts ? t("ghost.fewer") : t("ghost.more", { n: all.length - 1 }), () => { showsAllGhosts = !showsAllGhosts; chat.set({}); }, { look: "plain small", sign: "spark" }) : null;
+  return h("div", { class: "ghosts" }, toggle, (showsAllGhosts ? all : all.slice(-1)).map((ghost) => ghostView(ghost, {
     use: use(ghost), dismiss: () => use(ghost)({ type: "dismiss" }),
     // One that nobody keeps cannot be put off, and has no reasons.
     later: ghost.state ? () => use(ghost)({ type: "snooze" }) : null, why: ghost.state && hasScope("operate") ? `/#/shadow/${encodeURIComponent(ghost.id)}` : null,
-  }));
+  })));
 }
 
 function page() {

@@ -585,6 +585,8 @@ export default {
   "phase.done": "Fertig",
   "phase.step": "Schritt {n} von {most}",
   "ghost.title": "Ein Vorschlag",
+  "ghost.more": { one: "1 weiteren Vorschlag zeigen", other: "{n} weitere Vorschläge zeigen" },
+  "ghost.fewer": "Nur den neuesten zeigen",
   "ghost.do": "Bitte mache das: {proposal}",
   "ghost.waiting": "wartet",
   "ghost.approved": "angenommen",

@@ -585,6 +585,8 @@ export default {
   "phase.done": "Done",
   "phase.step": "step {n} of {most}",
   "ghost.title": "A proposal",
+  "ghost.more": { one: "Show 1 more proposal", other: "Show {n} more proposals" },
+  "ghost.fewer": "Show the latest alone",
   "ghost.do": "Please do this: {proposal}",
   "ghost.waiting": "waits",
   "ghost.approved": "approved",

@@ -37,7 +37,7 @@ export function field(label, control, { hint = null, problem = null, id } = {}) 
 
 /** A choice among few. `options`: values and labels. */
 export function choice(label, value, options, change, { id, hidden = true } = {}) {
-  const select = h("select", { class: "input", id, "aria-label": hidden ? label : null, on: { change: (event) => change(event.currentTarget.value) } }, options.map(([option, text]) => h("option", { value: option, selected: option === value }, text)));
+  const select = h("select", { class: "input", id, "aria-label": hidden ? label : null, title: hidden ? `${label}: ${options.find(([option]) => option === value)?.[1] ?? ""}` : null, on: { change: (event) => change(event.currentTarget.value) } }, options.map(([option, text]) => h("option", { value: option, selected: option === value }, text)));
   return select;
 }
 
