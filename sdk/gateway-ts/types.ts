@@ -741,6 +741,8 @@ export interface DecisionEvent {
 /** What `/api/health/deep` answers. */
 export interface DeepHealth {
   agent: BackendHealth;
+  /** Why the last configuration was refused, so that an earlier one holds (scope operate); empty if it was not. */
+  configProblem: string;
   host: BackendHealth;
   status: HealthStatus;
   version: string;
