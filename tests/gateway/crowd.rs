@@ -62,6 +62,16 @@ impl Processes {
     }
 }
 
+/// The next event of a connection that has to stay open.
+async fn next(setting: &Setting, socket: &mut Socket) -> Value {
+    let event = socket.next_within(LONG_WAIT).await;
+    event.unwrap_or_else(|| {
+        let log = setting.supervisor.log();
+        let unusual: Vec<&str> = log.lines().filter(|line| !line.contains(r#""level":"INFO""#)).collect();
+        panic!("it ended: {unusual:#?}")
+    })
+}
+
 /// How much more it is now for each of so many, in KiB.
 fn for_each(now: u64, before: u64, count: usize) -> u64 {
     now.saturating_sub(before) / count as u64
@@ -102,11 +112,11 @@ async fn sessions_of_many_senders_stream_at_once_and_nothing_is_lost() {
     let provider = answers_in_pieces(&gate).await;
     // One connection for each, all from this machine's address, which is no browser's rate.
     let setting = start_all(provider, "", "limits: { requests_per_minute_per_address: 100000 }").await;
-    let tokens = tokens(&setting, count).await;
-    let processes = Processes::of(&setting).await;
+    let (gateway, tokens) = (&setting, tokens(&setting, count).await);
+    let processes = Processes::of(gateway).await;
     let before = processes.resident();
     let mut sockets: Vec<Socket> =
-        stream::iter(&tokens).map(|token| setting.socket(token)).buffered(AT_ONCE).collect().await;
+        stream::iter(&tokens).map(|token| gateway.socket(token)).buffered(AT_ONCE).collect().await;
     let connected = processes.resident();
     // Each has the beginning of its answer before anybody gets the rest.
     let begun: Vec<Vec<Value>> = stream::iter(sockets.iter_mut().enumerate())
@@ -114,7 +124,7 @@ async fn sessions_of_many_senders_stream_at_once_and_nothing_is_lost() {
             socket.say("m", "channel.message", json!({"text": format!("Tell me {number}")})).await;
             let mut events = Vec::new();
             while !events.iter().any(|event: &Value| event["type"] == "agent.response") {
-                events.push(socket.next_within(LONG_WAIT).await.expect("it is open"));
+                events.push(next(gateway, socket).await);
             }
             events
         })
@@ -127,7 +137,7 @@ async fn sessions_of_many_senders_stream_at_once_and_nothing_is_lost() {
     gate.open();
     let end = |(mut events, mut socket): (Vec<Value>, Socket)| async move {
         while !events.iter().any(|event: &Value| event["type"] == "agent.response.end") {
-            events.push(socket.next_within(LONG_WAIT).await.expect("it is open"));
+            events.push(next(gateway, &mut socket).await);
         }
         events
     };
@@ -174,7 +184,7 @@ async fn sessions_of_one_sender_stream_at_once_where_that_is_configured() {
     let mut events = BTreeMap::<String, Vec<Value>>::new();
     let (mut begun, mut ended) = (BTreeSet::new(), 0);
     while ended < count {
-        let event = socket.next_within(LONG_WAIT).await.expect("it is open");
+        let event = next(&setting, &mut socket).await;
         assert_ne!(event["type"], "error", "{event:#}");
         let Some(session) = event["payload"]["sessionId"].as_str().map(str::to_owned) else { continue };
         if event["type"] == "agent.response" && begun.insert(session.clone()) && begun.len() == count {
@@ -237,7 +247,7 @@ async fn readers_that_stall_hold_little_and_go_on_from_their_cursors() {
     .await;
     // All of them are windows of one caller.
     let agent = "  limits: { requests_per_user: 10000, follows_per_sender: 5000, follows: 5000 }";
-    let unread = if count > 100 { "60s" } else { "5s" };
+    let unread = if count > 100 { "60s" } else { "3s" };
     let limits = format!(
         "limits: {{ requests_per_minute: 100000, requests_per_minute_per_address: 100000, websockets_per_caller: 4096, unread_timeout: {unread} }}"
     );

@@ -12,6 +12,8 @@ use tokio::net::TcpStream;
 
 use super::limiter::ConnectionPermit;
 
+/// How much later than `gateway.limits.unread_timeout` the kernel ends a connection by itself: before that a WebSocket is told why.
+const KERNEL_TIMEOUT_AFTER: Duration = Duration::from_secs(5);
 /// When the kernel asks an idle client whether it is still there, how often again, and after how many missing answers the connection
 /// is over: a half-open one is noticed within two minutes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
@@ -26,8 +28,8 @@ pub(super) struct PermittedStream {
 }
 
 impl PermittedStream {
-    /// Sets the socket's limits: the kernel ends the connection of a client that takes nothing for `unread_timeout`. One that reads slowly
-    /// takes something.
+    /// Sets the socket's limits: the kernel ends the connection of a client that takes nothing for `unread_timeout` and a moment. One that
+    /// reads slowly takes something.
     ///
     /// # Errors
     /// When the connection is over already.
@@ -37,7 +39,8 @@ impl PermittedStream {
         unread_timeout: Duration,
     ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        let milliseconds = u32::try_from(unread_timeout.as_millis()).unwrap_or(u32::MAX);
+        let timeout = unread_timeout.saturating_add(KERNEL_TIMEOUT_AFTER);
+        let milliseconds = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(&stream, milliseconds)?;
         sockopt::set_socket_keepalive(&stream, true)?;
         sockopt::set_tcp_keepidle(&stream, KEEPALIVE_IDLE)?;
