@@ -8,7 +8,9 @@ use talon_proto::agent::{
     GetStatusRequest, ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest,
     Sampling, Session, ToolList, UpdateSessionRequest, from_agent,
 };
-use talon_store::{Engine, Expected, NewMessage, NewSession, Role, StoreOptions, Timestamp};
+use talon_store::{
+    Engine, ExportedSession, Message, NewSession, Role, SessionId, SessionState, StoreOptions, Timestamp,
+};
 use tonic::{Code, Status};
 
 use crate::support::{Agent, Client, SETTINGS, TestDirectory, answer, ask, error, question, refused};
@@ -392,6 +394,40 @@ async fn old_sessions_are_written_to_files_and_deleted() {
     assert_eq!(status.export_directory, place.path("agent/exports").to_str().unwrap());
 }
 
+// Promises: GW-224
+#[tokio::test]
+async fn an_agent_that_is_killed_while_it_deletes_leaves_of_each_session_at_least_one_of_both() {
+    const SESSIONS: usize = 120;
+    let place = TestDirectory::new();
+    let ids = sessions_of(&place, &[31; SESSIONS]).await;
+    let settings = format!("{SETTINGS}  sessions: {{ delete_after: 30d }}\n");
+    let file = |id: &String| place.path("agent/exports/sessions").join(format!("{id}.yaml"));
+    let written = || ids.iter().filter(|id| file(id).exists()).count();
+    let (mut kills, mut before) = (0, 0);
+    loop {
+        let (mut agent, _) = Agent::with(&place, &settings).await;
+        // Killed when it has written some more of them.
+        while written() < SESSIONS && written() < before + 1 + 20 * kills {
+            tokio::task::yield_now().await;
+        }
+        before = written();
+        if before == SESSIONS {
+            break;
+        }
+        agent.kill();
+        kills += 1;
+        let store =
+            StoreOptions::new(Engine::Sqlite { path: place.path("agent/agent.db") }).open().await.unwrap();
+        for id in &ids {
+            let is_kept = store.sessions().get(id.parse().unwrap()).await.unwrap().is_some();
+            let is_whole = std::fs::read_to_string(file(id)).is_ok_and(|text| text.contains("said long ago"));
+            assert!(is_kept || is_whole, "{id}");
+        }
+        store.close().await;
+    }
+    assert!(kills > 0, "it was never killed");
+}
+
 // Promises: GW-227
 #[tokio::test]
 async fn a_session_that_cannot_be_written_is_not_deleted_and_the_status_says_why() {
@@ -421,15 +457,31 @@ async fn sessions_of(place: &TestDirectory, days: &[u32]) -> Vec<String> {
     let day = Duration::from_secs(24 * 60 * 60);
     let mut ids = Vec::new();
     for ago in days {
-        let new =
-            NewSession { sender: "alice".to_owned(), channel: "cli".to_owned(), ..NewSession::default() };
-        let id = store.sessions().create(new).await.unwrap().id;
-        let said = vec![NewMessage::text(Role::User, "said long ago")];
-        store.sessions().append(id, Expected::Any, said).await.unwrap();
-        let mut session = store.sessions().export(id).await.unwrap();
-        store.sessions().delete(id).await.unwrap();
-        session.session.updated_at = Timestamp::now().before(day * *ago);
-        store.sessions().import(session).await.unwrap();
+        let (id, then) = (SessionId::generate(), Timestamp::now().before(day * *ago));
+        let session = talon_store::Session {
+            id,
+            sender: "alice".to_owned(),
+            channel: "cli".to_owned(),
+            state: SessionState::Idle,
+            active_model: None,
+            overrides: Default::default(),
+            metadata: Default::default(),
+            created_at: then,
+            updated_at: then,
+            next_sequence: 2,
+        };
+        let message = Message {
+            sequence: 1,
+            role: Role::User,
+            content: "said long ago".to_owned(),
+            tool_calls: None,
+            tool_results: None,
+            at: then,
+            summarizes: None,
+            replaced_by: None,
+            key: None,
+        };
+        store.sessions().import(ExportedSession { session, messages: vec![message] }).await.unwrap();
         ids.push(id.to_string());
     }
     store.close().await;

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use talon_proto::agent::{ListSessionsRequest, Session};
+use talon_proto::agent::{GetStatusRequest, ListSessionsRequest, RetentionStatus, Session};
 use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
-use crate::client::agent::formatting::{bounded_line, count, count_of, usd};
+use crate::client::agent::formatting::{bounded_line, count, count_of, single_line, usd};
 use crate::client::agent::json::session;
 use crate::exit;
 use crate::failure::Failure;
@@ -84,6 +84,10 @@ impl ListArgs {
                 "without another message the oldest of these is deleted at {} (agent.sessions.delete_after)",
                 timestamp(at)
             ));
+            let status = reach.query(|mut agent| async move { agent.get_status(GetStatusRequest {}).await });
+            if let Some(retention) = status.await?.retention {
+                print_retention(&retention, out);
+            }
         }
         if more {
             out.err_line(sanitized!(
@@ -92,6 +96,24 @@ impl ListArgs {
             ));
         }
         Ok(exit::OK)
+    }
+}
+
+/// Prints where sessions are written before they are deleted, and why they are not deleted.
+fn print_retention(retention: &RetentionStatus, out: &mut Output) {
+    let RetentionStatus { export_directory, exported_files, exported_bytes, deleted, problem, .. } =
+        retention;
+    if !export_directory.is_empty() {
+        out.err_line(sanitized!(
+            "{} has {} of {} bytes of deleted sessions; {} deleted since the agent started",
+            single_line(export_directory),
+            count_of(*exported_files, "file"),
+            single_line(&count(*exported_bytes)),
+            single_line(&count(*deleted))
+        ));
+    }
+    if !problem.is_empty() {
+        out.err_line(single_line(problem));
     }
 }
 
