@@ -14,8 +14,6 @@ pub(super) const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// Connections beside those of clients (`agent.limits.connections`): the gateway's, and the supervisor's own. One more is closed, which is
 /// logged.
 pub(super) const OTHER_CONNECTIONS: usize = 16;
-/// Connections that wait to be accepted, which happens at once; if more wait, the server hangs.
-pub(super) const MAX_ACCEPTED: usize = 64;
 /// Bytes of requests that are not read to their ends, of everybody: an eighth of what the process may have. A request that needs more gets
 /// RESOURCE_EXHAUSTED, and may be sent again at once. How many may be answered at once is configured (`agent.limits`).
 pub(super) const MAX_UNREAD_BYTES: usize = 256 << 20;
