@@ -29,6 +29,7 @@ cases![
     a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages,
     sessions_are_listed_by_filter_and_in_pages,
     all_sessions_are_paged_while_others_come_and_go,
+    sessions_of_a_sender_are_counted_up_to_a_bound,
     messages_come_in_pages_that_end_early_when_large,
     messages_are_found_by_their_words,
     a_deleted_session_leaves_nothing,
@@ -49,6 +50,18 @@ async fn begin(store: &Store, sender: &str) -> Session {
 async fn view(store: &Store, id: SessionId, view: View) -> Vec<String> {
     let page = store.sessions().messages(id, view, &PageRequest::default()).await.unwrap();
     page.items.into_iter().map(|message| message.content).collect()
+}
+
+async fn sessions_of_a_sender_are_counted_up_to_a_bound(Fixture { store, .. }: Fixture) {
+    let sessions = store.sessions();
+    assert_eq!(sessions.count("ada", 10).await.unwrap(), 0);
+    for _ in 0..3 {
+        begin(&store, "ada").await;
+    }
+    let last = begin(&store, "bob").await;
+    assert_eq!((sessions.count("ada", 10).await.unwrap(), sessions.count("ada", 2).await.unwrap()), (3, 2));
+    sessions.delete(last.id).await.unwrap();
+    assert_eq!(sessions.count("bob", 10).await.unwrap(), 0);
 }
 
 async fn a_session_is_what_it_was_made_of(Fixture { store, .. }: Fixture) {
