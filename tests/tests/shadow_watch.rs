@@ -251,6 +251,74 @@ async fn killed_at_any_moment_no_finding_is_lost_and_no_ghost_is_made_or_shown_t
     supervisor.stop().await;
 }
 
+/// A watcher of the agent's imitation, with a repository below its directory.
+async fn watcher_of(agent: &FakeAgent, code: &Path, config: &Path) -> Child {
+    let mut command = Command::new(program("talon-watch"));
+    command.arg("--config").arg(config).arg("--socket").arg(agent.path());
+    command
+        .env("XDG_RUNTIME_DIR", agent.path().with_file_name("run"))
+        .env("HOME", code.with_file_name("home"));
+    command.env_remove("XDG_STATE_HOME");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut watcher = command.spawn().expect("talon-watch starts");
+    wait_ready(&mut watcher).await;
+    watcher
+}
+
+fn git(code: &Path, arguments: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command
+        .current_dir(code)
+        .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid"])
+        .args(arguments);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    assert!(command.status().expect("git is there").success(), "{arguments:?}");
+}
+
+/// A watcher is killed; a file with a conflict, a commit with a note and a staged secret come before the next one.
+// Promises: SHADOW-42
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
+    let agent = FakeAgent::start();
+    let code = agent.path().with_file_name("code");
+    std::fs::create_dir(&code).expect("a directory");
+    git(&code, &["init", "-q", "-b", "main"]);
+    let watch = format!(
+        "shadow: {{ enabled: true, watchers: {{ filesystem: {{ paths: [{}] }} }} }}\n",
+        code.display()
+    );
+    let config = agent.file("watch.yaml", &watch);
+    let state = code.with_file_name("home").join(".local/state/talon/watch/looked");
+    let mut first = watcher_of(&agent, &code, &config).await;
+    let written = async {
+        while !state.exists() {
+            sleep(POLL).await;
+        }
+    };
+    timeout(WAIT, written).await.expect("it notes that it looked");
+    first.kill().await.expect("it runs");
+    std::fs::write(code.join("a.rs"), CONFLICT).expect("a file");
+    std::fs::write(code.join("b.rs"), "// TODO: mend it\n").expect("a file");
+    git(&code, &["add", "b.rs"]);
+    git(&code, &["commit", "-q", "-m", "one"]);
+    let token = format!("let key = \"ghp_{}\";\n", "a1B2".repeat(9));
+    std::fs::write(code.join("c.rs"), token).expect("a file");
+    git(&code, &["add", "c.rs"]);
+    let _second = watcher_of(&agent, &code, &config).await;
+    let wanted = BTreeSet::from(["conflict_markers", "secret_in_commit", "todo_in_commit"]);
+    let came = async {
+        loop {
+            let observed = agent.observed();
+            let triggers: BTreeSet<&str> = observed.iter().map(|seen| seen.trigger.as_str()).collect();
+            if triggers.is_superset(&wanted) {
+                break;
+            }
+            sleep(POLL).await;
+        }
+    };
+    timeout(WAIT, came).await.expect("all of it comes");
+}
+
 /// What a plugin tells is an observation of the person that the operator names, and goes the same way.
 // Promises: SHADOW-32
 #[tokio::test(flavor = "multi_thread")]

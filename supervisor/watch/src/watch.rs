@@ -67,9 +67,14 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
             Err(error) => say(error),
         }
     }
+    // A dry run leaves nothing behind.
+    let kept = matches!(target, Target::Agent(_)).then(|| state_directory(&config)).flatten();
+    let (last_look, looked) = kept.as_deref().map(LastLook::open).unzip();
+    let recent_since = looked.flatten();
     let finder = if config.watchers.git.enabled {
         let wants = |kind| config.watchers.git.events.contains(&kind);
-        let settings = GitSettings { stage: wants(GitKind::Stage), commit: wants(GitKind::Commit) };
+        let settings =
+            GitSettings { stage: wants(GitKind::Stage), commit: wants(GitKind::Commit), recent_since };
         let started = git::start(settings, events.clone(), notices.clone());
         Some(Arc::new(started.map_err(|error| format!("cannot follow repositories: {error}"))?))
     } else {
@@ -88,10 +93,6 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
             None => say(0),
         }
     };
-    // A dry run leaves nothing behind.
-    let kept = matches!(target, Target::Agent(_)).then(|| state_directory(&config)).flatten();
-    let (last_look, looked) = kept.as_deref().map(LastLook::open).unzip();
-    let recent_since = looked.flatten();
     files::start(file_settings(&config, &roots, recent_since), sinks, notices.clone(), ready)
         .map_err(|error| format!("cannot watch files: {error}"))?;
 

@@ -84,6 +84,20 @@ impl Snapshot {
         Self { head, commit, head_log, remotes, progress, index, is_reftable }
     }
 
+    /// The state as it may have been at a moment, in seconds since 1970: what changed since then differs from now. Of
+    /// several commits the last one does, and pushes do not.
+    pub(super) fn at_moment(&self, layout: &Layout, since: i64) -> Self {
+        let is_recent =
+            |name: &str| layout.git_dir.join(name).symlink_metadata().is_ok_and(|file| file.ctime() >= since);
+        let stops = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+        Self {
+            commit: self.commit.clone().filter(|_| !is_recent("logs/HEAD")),
+            index: self.index.filter(|_| !is_recent("index")),
+            progress: self.progress.filter(|_| !stops.into_iter().any(is_recent)),
+            ..self.clone()
+        }
+    }
+
     /// What happened from `before` to this state. A ref of a remote counts as pushed if its own log says so:
     /// fetching moves it as well.
     pub(super) fn changes(&self, before: &Self, was_pushed: impl Fn(&str) -> bool) -> Vec<SnapshotChange> {

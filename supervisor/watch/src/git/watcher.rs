@@ -63,6 +63,8 @@ pub(crate) struct GitSettings {
     pub(crate) stage: bool,
     /// Whether commits are looked into.
     pub(crate) commit: bool,
+    /// What happened since then in the repositories of the first look is told, in seconds since 1970; absent: nothing.
+    pub(crate) recent_since: Option<i64>,
 }
 
 struct Repository {
@@ -126,7 +128,10 @@ impl GitWatcher {
             loop {
                 match found.try_recv() {
                     Ok(FinderMessage::Repository(work_tree)) => self.follow(&work_tree),
-                    Ok(FinderMessage::All(then)) => then(self.repositories.len()),
+                    Ok(FinderMessage::All(then)) => {
+                        self.settings.recent_since = None;
+                        then(self.repositories.len());
+                    }
                     Err(TryRecvError::Empty) => break,
                     // Nobody finds any more: the process ends.
                     Err(TryRecvError::Disconnected) => return,
@@ -178,15 +183,17 @@ impl GitWatcher {
             return;
         };
         self.watch(&layout);
-        let before = Snapshot::of(&layout);
-        if before.is_reftable {
+        let now = Snapshot::of(&layout);
+        if now.is_reftable {
             self.say_once(work_tree, "its refs are in the format reftable, which is not followed");
             return;
         }
-        // What was there before is known to its person.
+        // What was there before is known to its person, unless an earlier watcher had no time for it.
+        let since = self.settings.recent_since;
+        let before = since.map_or_else(|| now.clone(), |since| now.at_moment(&layout, since));
         let conflict_told = stop_of(&before);
-        self.repositories
-            .insert(work_tree.to_owned(), Repository { layout, before, conflict_told, due: None });
+        let due = (before != now).then(|| (Instant::now(), Instant::now()));
+        self.repositories.insert(work_tree.to_owned(), Repository { layout, before, conflict_told, due });
     }
 
     /// Watches what git writes to: its own directory, the shared one, and those of remotes' branches.
