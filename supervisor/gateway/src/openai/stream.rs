@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
+use serde::Serialize;
 use serde_json::{Value, json};
 use talon_proto::agent::ClientCall;
 use talon_proto::agent::chunk::Kind;
@@ -91,7 +92,7 @@ impl Pieces {
             }
             Kind::Text(text) => {
                 self.has_text = true;
-                Step::More(self.piece(&json!({"content": text.text}), None))
+                Step::More(self.piece(&TextDelta { content: &text.text }, None))
             }
             Kind::Notice(notice) if notice.discard_text && self.has_text => {
                 Step::End(vec![error(&begun_anew()).to_string()])
@@ -106,7 +107,7 @@ impl Pieces {
                 texts.push(self.piece(&json!({}), Some(finish_reason(&done))));
                 if self.include_usage {
                     let usage = CompletionUsage::from(done.usage.as_ref());
-                    texts.push(self.chunk(&json!([]), &json!(usage)));
+                    texts.push(self.chunk(&[] as &[ChunkChoice<'_, Value>], Some(usage)));
                 }
                 texts.push(DONE.to_owned());
                 Step::End(texts)
@@ -124,24 +125,46 @@ impl Pieces {
         [named, arguments].map(|call| self.piece(&json!({"tool_calls": [call]}), None))
     }
 
-    fn piece(&self, delta: &Value, finish_reason: Option<&str>) -> String {
-        let choice = json!([{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null}]);
-        self.chunk(&choice, &Value::Null)
+    fn piece(&self, delta: &impl Serialize, finish_reason: Option<&str>) -> String {
+        let choice = ChunkChoice { index: 0, delta, finish_reason, logprobs: () };
+        self.chunk(&[choice], None)
     }
 
-    fn chunk(&self, choices: &Value, usage: &Value) -> String {
-        let mut chunk = json!({
-            "id": self.id,
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.model,
-            "choices": choices,
-        });
-        if self.include_usage {
-            chunk["usage"] = usage.clone();
-        }
-        chunk.to_string()
+    fn chunk(&self, choices: &[ChunkChoice<'_, impl Serialize>], usage: Option<CompletionUsage>) -> String {
+        let Self { id, created, model, .. } = self;
+        let usage = self.include_usage.then_some(usage);
+        let chunk =
+            CompletionChunk { id, object: "chat.completion.chunk", created: *created, model, choices, usage };
+        serde_json::to_string(&chunk).expect("it is texts and numbers")
     }
+}
+
+/// A piece, as it is written. Written from its parts: as a JSON value it would be built of dozens of allocations.
+#[derive(Serialize)]
+struct CompletionChunk<'p, D> {
+    id: &'p str,
+    object: &'static str,
+    created: u64,
+    model: &'p str,
+    choices: &'p [ChunkChoice<'p, D>],
+    /// In each piece if asked for, and null in all but the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Option<CompletionUsage>>,
+}
+
+#[derive(Serialize)]
+struct ChunkChoice<'p, D> {
+    index: u32,
+    delta: &'p D,
+    finish_reason: Option<&'p str>,
+    /// Always null.
+    logprobs: (),
+}
+
+/// A piece of the text.
+#[derive(Serialize)]
+struct TextDelta<'p> {
+    content: &'p str,
 }
 
 #[cfg(test)]
