@@ -691,6 +691,9 @@ def a_key_is_changed_with_a_check_a_difference_and_a_reset(browser):
     row = page.locator("tr", has_text="agent.turn.iterations").first
     row.wait_for()
     assert page.locator("tr", has_text="gateway.address").locator("button").count() == 0
+    fixed = page.locator("tr", has_text="gateway.address")
+    fixed.locator("summary").click()
+    assert "take it out there first" in fixed.inner_text()
     row.locator("text=Edit").click()
     page.fill("#config-value", '"many"')
     page.wait_for_selector("dialog .problem >> text=expected a whole number")

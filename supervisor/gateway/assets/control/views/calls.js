@@ -70,12 +70,12 @@ function openOne(id, redraw) {
 
 /** The guard's layers in the order in which they saw the call, each with its verdict and its part of the time. */
 function layerList(layers) {
+  const measured = layers.some(({ us }) => us !== undefined && us !== null);
   const most = Math.max(1, ...layers.map(({ us }) => us ?? 0));
-  return h("ol", { class: "layers" }, layers.map(({ layer, verdict, us, reason }) => h("li", { class: verdict === "skipped" ? "faint" : "" },
+  return h("div", { class: "stack" }, measured ? null : h("p", { class: "muted small" }, t("calls.no_times")), h("ol", { class: `layers${measured ? "" : " unmeasured"}` }, layers.map(({ layer, verdict, us, reason }) => h("li", { class: verdict === "skipped" ? "faint" : "" },
     h("div", { class: "grow" }, h("span", {}, word("layer", layer)), reason ? h("div", { class: "sub muted small" }, name(reason, 300)) : null),
     badge(verdict, { kind: "verdict", look: { changed: "warn", deny: "bad", fault: "bad" }[verdict] ?? "" }),
-    h("span", { class: "bar", "aria-hidden": "true" }, us ? h("i", { css: { width: `${Math.max(1, (us / most) * 100)}%` } }) : null),
-    h("span", { class: "number faint" }, us === undefined || us === null ? "" : micros(us)))));
+    measured ? [h("span", { class: "bar", "aria-hidden": "true" }, us ? h("i", { css: { width: `${Math.max(1, (us / most) * 100)}%` } }) : null), h("span", { class: "number faint" }, us === undefined || us === null ? "" : micros(us))] : null))));
 }
 
 /** A text with what the guard neutralized in it marked. Spans are places in the text, in order. */
