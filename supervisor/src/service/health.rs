@@ -11,6 +11,7 @@ use tonic::{Code, Status};
 use super::handle::ServiceHandle;
 use super::managed_service::ManagedService;
 use super::processor_time::processor_time;
+use super::silence::{MAX_BUSY, Silence};
 use super::status::ManagedServiceState;
 
 /// Health check settings, as for plugins.
@@ -29,13 +30,6 @@ pub struct HealthChecks {
 /// One that was stopped is reported within 4 s, and replaced within 8 s; one that is busy, see [`MAX_BUSY`].
 const LIVENESS: HealthChecks =
     HealthChecks { interval: Duration::from_secs(2), timeout: Duration::from_secs(2), threshold: 3 };
-
-/// How long a service may give no answer while it uses the processor. 60 s: with a thousand turns on a full machine an answer takes seconds, and
-/// a restart would only add work; one that hangs in a loop is replaced then.
-const MAX_BUSY: Duration = Duration::from_secs(60);
-/// The part of the time that a busy service uses the processor at least: a fiftieth. Beside a full machine it may get little more, and one that
-/// was stopped, or waits for a lock, uses none.
-const BUSY_PART: u32 = 50;
 
 impl HealthChecks {
     /// The checks of liveness: those of [`LIVENESS`], or these where they are stricter.
@@ -84,22 +78,27 @@ impl<K: ManagedService> Watch<K> {
         let Self { held, service, checks } = self;
         let closing = held.closing_token();
         let (mut missed, mut pid) = (0, 0);
-        let mut before = None;
-        // Since when it has given no answer.
-        let mut silent = None;
+        let (mut before, mut silence) = (None, None);
+        let mut asked = Instant::now();
         loop {
-            let pause = if reports && missed > 0 { Duration::ZERO } else { checks.interval };
+            // At once again after an answer that did not come in time; one that was refused at once is asked as seldom as that.
+            let pause = if reports && missed > 0 {
+                checks.timeout.saturating_sub(asked.elapsed())
+            } else {
+                checks.interval
+            };
             if closing.run_until_cancelled(sleep(pause)).await.is_none() {
                 return;
             }
             let status = held.status();
             if status.pid != pid || !status.state.is_open() {
-                (missed, pid, before, silent) = (0, status.pid, None, None);
+                (missed, pid, before, silence) = (0, status.pid, None, None);
                 if !status.state.is_open() {
                     continue;
                 }
             }
-            let (asked, used) = (Instant::now(), processor_time(pid));
+            asked = Instant::now();
+            let used = processor_time(pid);
             // A failed connection counts as no answer.
             let answered = match timeout(checks.timeout, ask()).await {
                 Ok(Ok(())) => true,
@@ -112,25 +111,18 @@ impl<K: ManagedService> Watch<K> {
             } else if reports && missed == 1 {
                 before = report_silence(&held, pid, checks);
             }
-            let since = *silent.get_or_insert(asked);
             if answered {
-                silent = None;
+                silence = None;
+                continue;
             }
-            let is_busy =
-                || is_busy(used, processor_time(pid), asked.elapsed()) && since.elapsed() < MAX_BUSY;
-            if missed >= checks.threshold && !is_busy() {
+            let silent = silence.get_or_insert_with(|| Silence::new(asked, used));
+            if missed >= checks.threshold && silent.is_hung(Instant::now(), processor_time(pid)) {
                 tracing::error!(missed, "the {} does not answer; it is killed and started again", K::NAME);
                 service.restart();
-                (missed, silent) = (0, None);
+                (missed, silence) = (0, None);
             }
         }
     }
-}
-
-/// Whether a process that used so much of the processor before and after this time is busy.
-fn is_busy(before: Option<Duration>, after: Option<Duration>, time: Duration) -> bool {
-    let used = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-    used.is_some_and(|used| used * BUSY_PART >= time)
 }
 
 /// The state before a service did not answer, and its problem.
@@ -169,18 +161,4 @@ fn report_answer<K: ManagedService>(held: &ServiceHandle<K>, pid: u32, before: O
             (status.state, status.problem) = (state, problem);
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Promises: GW-138
-    #[test]
-    fn a_service_that_uses_the_processor_is_busy_and_one_that_was_stopped_is_not() {
-        let (time, used) = (Duration::from_secs(2), |ms| Some(Duration::from_millis(ms)));
-        assert!(is_busy(used(1000), used(1100), time));
-        assert!(!is_busy(used(1000), used(1010), time) && !is_busy(used(1000), used(1000), time));
-        assert!(!is_busy(used(1000), None, time) && !is_busy(None, used(1000), time));
-    }
 }

@@ -17,6 +17,7 @@
 //! | `bounded_queue` | connections that wait to be passed to it |
 //! | `connect` | the supervisor's own connections to it |
 //! | `health` | health checks |
+//! | `silence` | a service that gives no answers: whether it hangs, or is busy |
 //! | `processor_time` | how much a process has used, since one that is busy answers later |
 //! | `database_paths` | the paths of a database server that its jail shows |
 
@@ -28,6 +29,7 @@ mod health;
 mod managed_service;
 mod processor_time;
 mod session;
+mod silence;
 mod spec;
 mod status;
 
