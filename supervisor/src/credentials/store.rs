@@ -33,8 +33,9 @@ impl StateStore {
         Self { client: OperatorClient::new(state.channel()) }
     }
 
-    /// All records, at most so many. One that cannot be read is left out and reported: it opens nothing then.
-    pub(super) async fn load(&self, most: usize) -> Result<Vec<CredentialRecord>, Status> {
+    /// All records, also where the limit is lower now than when they were made: a token that is not read could not be listed or revoked. One
+    /// that cannot be read is left out and reported: it opens nothing then.
+    pub(super) async fn load(&self) -> Result<Vec<CredentialRecord>, Status> {
         let mut records = Vec::new();
         let mut page_token = String::new();
         loop {
@@ -49,9 +50,6 @@ impl StateStore {
             };
             for entry in listed.entries {
                 records.extend(self.get(&entry.key).await?);
-                if records.len() >= most {
-                    return Ok(records);
-                }
             }
             page_token = listed.next_page_token;
             if page_token.is_empty() {

@@ -209,7 +209,7 @@ impl Credentials {
         }
         let _ordered = self.0.writes.lock().await;
         if self.0.table.lock().is_none() {
-            let records = self.0.store.load(self.0.most).await.map_err(CredentialError::Store)?;
+            let records = self.0.store.load().await.map_err(CredentialError::Store)?;
             *self.0.table.lock() =
                 Some(records.into_iter().map(|record| (record.id.clone(), record)).collect());
         }

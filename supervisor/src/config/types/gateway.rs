@@ -139,7 +139,8 @@ pub struct GatewayLimits {
     ///
     /// 1,024: a channel has one connection for all its senders.
     pub messages_per_websocket: u32,
-    /// Tokens and browser sessions in all. One more is refused until some are revoked or expire. Takes effect when Talon is started.
+    /// Tokens and browser sessions in all. One more is refused until some are revoked or expire; those that are there stay, also where this is
+    /// lowered. Takes effect when Talon is started.
     ///
     /// 4,096: two for each of 2,048 people. They are kept in memory, some hundred bytes each.
     pub credentials: u32,
