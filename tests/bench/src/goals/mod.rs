@@ -146,6 +146,26 @@ mod tests {
         assert_eq!(ids.len(), GOALS.len());
     }
 
+    // Promises: GW-149, GW-150, GW-151, UI-40, SPEED-11
+    #[test]
+    fn goals_of_gateway_pages_and_watcher_are_those_that_are_stated() {
+        for (id, bound, unit) in [
+            ("gateway-rate", Bound::AtLeast(10.0), ""),
+            ("gateway-streams", Bound::AtLeast(10.0), ""),
+            ("gateway-added", Bound::AtMost(2.0), "ms"),
+            ("gateway-memory", Bound::AtMost(38.1), "MiB"),
+            ("gateway-ready", Bound::AtMost(100.0), "ms"),
+            ("pages-control-paint", Bound::AtMost(300.0), "ms"),
+            ("pages-chat-paint", Bound::AtMost(300.0), "ms"),
+            ("pages-typing", Bound::AtMost(100.0), "ms"),
+            ("watch-memory", Bound::AtMost(28.6), "MiB"),
+            ("watch-idle", Bound::AtMost(1.0), "% of a core"),
+        ] {
+            let goal = GOALS.iter().find(|goal| goal.id == id).expect("it is in the table");
+            assert_eq!((goal.bound, goal.unit), (bound, unit), "{id}");
+        }
+    }
+
     #[test]
     fn worse_follows_the_bound() {
         assert_eq!(Bound::AtLeast(1.0).times_worse(2.0, 1.0), Some(2.0));
