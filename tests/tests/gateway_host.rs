@@ -288,7 +288,8 @@ async fn send(setting: &Setting, token: &str, text: &str) {
 // Promises: GW-152, GW-153
 #[tokio::test(flavor = "multi_thread")]
 async fn the_event_bus_tells_operators_what_happens_and_others_what_is_theirs() {
-    let setting = start_all(Provider::responding(attacks).await, "", GUARD).await;
+    let confirm = "  confirm: { rules: [{ tool: liar.hostile, ask: never }] }";
+    let setting = start_all(Provider::responding(attacks).await, confirm, GUARD).await;
     let token = setting.token(&["--scope", "chat,admin"]).await;
     let eve = setting.token(&["--scope", "chat", "--subject", "gw:web/eve"]).await;
     let (status, problem) = setting.json(&token, "GET", "/api/bus?type=tool.complet", &Value::Null).await;
