@@ -1,5 +1,7 @@
 //! The OpenAI dialect over a real agent: tools of the client beside the server's, responses, vectors.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use talon_tests::ask::with_agent;
 use talon_tests::provider::{Provider, ScriptedReply};
@@ -7,6 +9,10 @@ use talon_tests::{Builder, program, repository};
 use tokio::time::timeout;
 
 use talon_tests::gateway_client::{Setting, WAIT, says, start};
+
+/// One pixel, as any program writes it.
+const PNG_BASE64: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==";
 
 fn look() -> Value {
     json!([{"type": "function", "function": {"name": "look", "description": "Looks somewhere.",
@@ -214,6 +220,49 @@ async fn vectors_are_charged_to_who_asks_until_the_budget_is_spent() {
     // Somebody else has a budget of their own.
     let (status, made) = setting.json(&other, "POST", "/v1/embeddings", &body).await;
     assert_eq!(status, 200, "{made}");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-238
+#[tokio::test(flavor = "multi_thread")]
+async fn media_of_a_message_over_websocket_and_http_reach_the_model() {
+    let setting =
+        start_with_models(Provider::start([says("One."), says("Two."), says("Three.")]).await).await;
+    let token = setting.token(&["--scope", "chat"]).await;
+    let (_, created) = setting.json(&token, "POST", "/api/sessions", &json!({"model": "local/sees"})).await;
+    let session = created["id"].as_str().expect("an id").to_owned();
+    let mut socket = setting.socket(&token).await;
+    let image = json!([{"name": "pixel.png", "data": PNG_BASE64}]);
+    let message = json!({"sessionId": session, "text": "What is in it?", "media": image});
+    socket.say("m1", "channel.message", message).await;
+    socket.until("agent.response.end").await;
+    assert!(setting.provider.bodies()[0].contains(PNG_BASE64), "{}", setting.provider.bodies()[0]);
+    // More than a megabyte of text, which is an attachment.
+    let long = STANDARD.encode("the words of a report. ".repeat(50_000));
+    let files = json!([{"name": "report.txt", "data": long}]);
+    socket
+        .say("m2", "channel.message", json!({"sessionId": session, "text": "And this?", "media": files}))
+        .await;
+    socket.until("agent.response.end").await;
+    assert!(setting.provider.bodies()[1].contains("report.txt, text/plain, 1150000 bytes"));
+    let path = format!("/api/sessions/{session}/send");
+    let small = json!([{"name": "a.csv", "data": STANDARD.encode("a;b")}]);
+    let (status, said) =
+        setting.json(&token, "POST", &path, &json!({"text": "And that?", "media": small})).await;
+    assert_eq!(status, 200, "{said}");
+    assert!(setting.provider.bodies()[2].contains("a.csv, text/plain, 3 bytes"));
+    // What is none gets an error, and no turn.
+    for (media, why) in [
+        (json!([{"data": "not base64!"}]), "base64"),
+        (json!([{"data": STANDARD.encode([0; 8]), "kind": "image"}]), "unknown field"),
+        (Value::Array(vec![json!({"data": STANDARD.encode("x")}); 30]), "30 images and files"),
+    ] {
+        let message = json!({"sessionId": session, "text": "?", "media": media});
+        socket.say("m3", "channel.message", message).await;
+        let error = socket.one("error").await;
+        assert!(error["payload"]["message"].as_str().is_some_and(|text| text.contains(why)), "{error}");
+    }
+    assert_eq!(setting.provider.bodies().len(), 3);
     setting.supervisor.stop().await;
 }
 

@@ -115,7 +115,9 @@ pub(crate) fn event(update: &Update, bot: &Bot) -> (Option<SourceEvent>, Option<
         });
         return (told, Some(query.id.clone()));
     }
-    let edited = update.edited_message.as_ref().map(|message| (message, Some("edits of messages")));
+    // A live location is edited every few seconds, and by nobody.
+    let edited = update.edited_message.as_ref().filter(|message| !text(message).trim().is_empty());
+    let edited = edited.map(|message| (message, Some("edits of messages")));
     let said = update.message.as_ref().map(|message| (message, unsupported(message)));
     let told = said.or(edited).and_then(|(message, unsupported)| {
         let from = message.from.as_ref().filter(|from| !from.is_bot)?;
@@ -288,8 +290,11 @@ mod tests {
 
     #[test]
     fn what_is_nothing_for_the_agent_is_no_event_and_a_file_is_said() {
+        let live = json!({"message_id": 5, "chat": {"id": 42, "type": "private"}, "location": {"latitude": 1.0},
+            "from": {"id": 42, "is_bot": false, "first_name": "Ada"}});
         for none in [
             json!({"update_id": 7}),
+            json!({"update_id": 7, "edited_message": live}),
             group(json!({"new_chat_title": "Other"})),
             group(json!({"text": "hi", "from": {"id": 1, "is_bot": true, "first_name": "B"}})),
             group(json!({"text": " "})),
