@@ -1,5 +1,6 @@
 //! Sessions as files in the agent's own directory, in the layout of `talon export`.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use talon_store::{
 };
 use tokio::fs::{self, DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::Mutex;
 
 /// Records read at once.
 const PAGE: u32 = 200;
@@ -61,11 +63,13 @@ pub(crate) struct ExportSource<'s> {
 #[derive(Debug)]
 pub(crate) struct ExportDirectory {
     path: PathBuf,
+    /// Files are written or deleted, never both: who deletes what is unfinished must not meet what is being written.
+    changes: Mutex<()>,
 }
 
 impl ExportDirectory {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, changes: Mutex::default() }
     }
 
     /// Its path, for people.
@@ -84,6 +88,7 @@ impl ExportDirectory {
     /// # Errors
     /// [`ExportError::Io`]
     pub(crate) async fn usage(&self) -> Result<ExportUsage, ExportError> {
+        let _changes = self.changes.lock().await;
         let mut usage = ExportUsage::default();
         for part in PARTS {
             let directory = self.path.join(part);
@@ -94,8 +99,7 @@ impl ExportDirectory {
                 Err(error) => return Err(failed(error)),
             };
             while let Some(entry) = entries.next_entry().await.map_err(failed)? {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if name.starts_with('.') && name.ends_with(UNFINISHED) {
+                if is_unfinished(&entry.file_name()) {
                     fs::remove_file(entry.path()).await.map_err(failed)?;
                     continue;
                 }
@@ -114,41 +118,66 @@ impl ExportDirectory {
         Ok(usage)
     }
 
-    /// Deletes the files of a sender's sessions. Returns of how many.
+    /// Deletes the files of a sender's sessions. Returns of how many. Whose a file is that was left unfinished, or images without their
+    /// session, nobody can say: those go, too.
     ///
     /// # Errors
     /// [`ExportError::Io`]
     pub(crate) async fn forget(&self, sender: &str) -> Result<u64, ExportError> {
-        let directory = self.path.join("sessions");
-        let failed = |source| ExportError::Io { path: directory.clone(), source };
-        let mut entries = match fs::read_dir(&directory).await {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(failed(error)),
-        };
+        let _changes = self.changes.lock().await;
         let mut forgotten = 0;
-        while let Some(entry) = entries.next_entry().await.map_err(failed)? {
-            let name = entry.file_name();
-            let id = name.to_str().and_then(|name| name.strip_suffix(".yaml")?.parse::<SessionId>().ok());
-            let Some(id) = id else { continue };
+        for path in self.files("sessions").await? {
+            let Some(id) = session_of(&path) else { continue };
+            let failed = |source| ExportError::Io { path: path.clone(), source };
             let mut yaml = YamlWriter::default();
             write_owner(&mut yaml, id, sender);
             let begins = yaml.take();
-            let file = File::open(entry.path()).await.map_err(failed)?;
+            let file = match File::open(&path).await {
+                Ok(file) => file,
+                // The operator moves files away meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(failed(error)),
+            };
             let mut head = Vec::new();
             file.take(begins.len() as u64).read_to_end(&mut head).await.map_err(failed)?;
             if head != begins.as_bytes() {
                 continue;
             }
-            for path in [media_path(id), session_path(id)] {
-                match fs::remove_file(self.path.join(path)).await {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-                    _ => {}
-                }
-            }
+            remove(self.path.join(media_path(id))).await?;
+            remove(path).await?;
             forgotten += 1;
         }
+        for path in self.files("media").await? {
+            if let Some(id) = session_of(&path)
+                && !self.has_session(id).await
+            {
+                remove(path).await?;
+            }
+        }
         Ok(forgotten)
+    }
+
+    /// The files of a part of the layout. What a process left unfinished is deleted.
+    async fn files(&self, part: &str) -> Result<Vec<PathBuf>, ExportError> {
+        let directory = self.path.join(part);
+        let failed = |source| ExportError::Io { path: directory.clone(), source };
+        let mut entries = match fs::read_dir(&directory).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut files = Vec::new();
+        while let Some(entry) = entries.next_entry().await.map_err(failed)? {
+            match is_unfinished(&entry.file_name()) {
+                true => remove(entry.path()).await?,
+                false => files.push(entry.path()),
+            }
+        }
+        Ok(files)
+    }
+
+    async fn has_session(&self, id: SessionId) -> bool {
+        fs::symlink_metadata(self.path.join(session_path(id))).await.is_ok()
     }
 
     /// Writes a session, which nobody writes to meanwhile, with its images and files. It is on the disk, and whole, when this returns.
@@ -163,13 +192,47 @@ impl ExportDirectory {
         usage: &mut ExportUsage,
         most: u64,
     ) -> Result<(), ExportError> {
+        let _changes = self.changes.lock().await;
+        self.create().await?;
+        // First, so that a session that is there has its images.
+        self.write_media(source, session, usage, most).await?;
+        let written = self.write_session(source, session, usage, most).await;
+        // Without their session nobody could say whose they are.
+        if written.is_err() && !self.has_session(session.id).await {
+            let media = self.path.join(media_path(session.id));
+            if let Ok(metadata) = fs::symlink_metadata(&media).await {
+                // If it stays, the next `forget` deletes it.
+                if remove(media).await.is_ok() {
+                    usage.files = usage.files.saturating_sub(1);
+                    usage.bytes = usage.bytes.saturating_sub(metadata.len());
+                }
+            }
+        }
+        written
+    }
+
+    /// Makes what is missing of the layout.
+    async fn create(&self) -> Result<(), ExportError> {
         for part in PARTS {
             let directory = self.path.join(part);
             let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&directory).await;
             made.map_err(|source| ExportError::Io { path: directory, source })?;
         }
-        // First, so that a session that is there has its images.
-        self.write_media(source, session, usage, most).await?;
+        // A file outlives a power failure only if its directories do. It costs next to nothing where none is new.
+        for directory in self.path.ancestors().take(2) {
+            let synced = async { File::open(directory).await?.sync_all().await };
+            synced.await.map_err(|source| ExportError::Io { path: directory.to_owned(), source })?;
+        }
+        Ok(())
+    }
+
+    async fn write_session(
+        &self,
+        source: &ExportSource<'_>,
+        session: &Session,
+        usage: &mut ExportUsage,
+        most: u64,
+    ) -> Result<(), ExportError> {
         let mut draft = self.begin(&session_path(session.id), usage, most).await?;
         let mut yaml = YamlWriter::default();
         write_head(&mut yaml, session);
@@ -281,6 +344,25 @@ impl Draft {
         usage.bytes =
             usage.bytes.saturating_sub(self.before.unwrap_or_default()).saturating_add(self.written);
         Ok(())
+    }
+}
+
+/// Whether it is the name of a file that is being written, or was when a process was killed.
+fn is_unfinished(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with('.') && name.ends_with(UNFINISHED)
+}
+
+/// The session of a file; `None` for a file of somebody else.
+fn session_of(path: &Path) -> Option<SessionId> {
+    path.file_name()?.to_str()?.strip_suffix(".yaml")?.parse().ok()
+}
+
+/// Deletes a file, if it is there.
+async fn remove(path: PathBuf) -> Result<(), ExportError> {
+    match fs::remove_file(&path).await {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ExportError::Io { path, source }),
+        _ => Ok(()),
     }
 }
 

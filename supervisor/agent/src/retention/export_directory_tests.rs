@@ -71,3 +71,34 @@ async fn there_are_never_more_bytes_than_the_operator_wants() {
     assert!(error.to_string().contains("agent.sessions.export_bytes"), "{error}");
     assert_eq!((usage, exports.usage().await.expect("counted")), Default::default());
 }
+
+// Promises: GW-225
+#[tokio::test]
+async fn nothing_of_a_session_stays_that_could_not_be_written_or_whose_files_were_moved_away() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = store(&directory).await;
+    let session = session(&store, &[&"x".repeat(5000)]).await;
+    let plugin = PluginId::new(MEDIA_NAMESPACE).expect("an id");
+    let key = Key::new(format!("{}/1780000000000.{}/00", session.id, "a".repeat(64))).expect("a key");
+    let (sessions, key_values) = (store.sessions(), store.key_values());
+    key_values.set(&Namespace::of(plugin), &key, vec![0, 255]).await.expect("stored");
+    let source = ExportSource { sessions: &*sessions, key_values: &*key_values };
+    let exports = ExportDirectory::new(directory.path().join("exports"));
+    let mut usage = ExportUsage::default();
+    // There is room for the image alone.
+    exports.write(&source, &session, &mut usage, 4000).await.expect_err("too much");
+    assert_eq!((usage, exports.usage().await.expect("counted")), Default::default());
+    // Nor do images stay that have no session, or that are unfinished, whosever they are; others keep theirs.
+    exports.write(&source, &session, &mut usage, 1 << 20).await.expect("written");
+    let other = SessionId::generate();
+    let root = directory.path().join("exports");
+    std::fs::write(root.join(media_path(other)), "an image").expect("written");
+    std::fs::write(root.join(format!("media/.{other}.yaml{UNFINISHED}")), "half").expect("written");
+    // What was moved away while it is looked at is like a link to nothing.
+    std::os::unix::fs::symlink("elsewhere", root.join(session_path(SessionId::generate()))).expect("a link");
+    assert_eq!(exports.forget("bob").await.expect("looked at"), 0);
+    assert!(!root.join(media_path(other)).exists() && root.join(media_path(session.id)).exists());
+    assert_eq!(std::fs::read_dir(root.join("media")).expect("read").count(), 1);
+    assert_eq!(exports.forget("ada").await.expect("deleted"), 1);
+    assert!(!root.join(media_path(session.id)).exists());
+}

@@ -67,7 +67,8 @@ impl RetentionLog {
         Some(self.state.lock().problem.clone()).filter(|problem| !problem.is_empty())
     }
 
-    /// Counts a session that was deleted, and has the supervisor record what became of one.
+    /// Counts a session that was deleted, and has the supervisor record what became of one. What waits for it when the process ends is not
+    /// recorded; `docs/state.md` says so.
     pub(crate) async fn record(&self, removal: SessionRemoval) {
         if removal.problem.is_empty() {
             self.state.lock().deleted += 1;
