@@ -67,9 +67,6 @@ impl Agent {
     async fn remove_session(&self, session: &Session) -> Result<(), Status> {
         let id = session.id.to_string();
         let open = session.metadata.get(OPEN_TURN).and_then(|turn| turn.parse().ok());
-        if !self.sessions.delete(session.id).await.map_err(|error| store_error_status(&error))? {
-            return Err(no_session(&id));
-        }
         if let Some(turn) = open {
             self.approvals.turn_ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
         }
@@ -77,6 +74,10 @@ impl Agent {
         self.approvals.forget_session(&id).await.map_err(|error| store_error_status(&error))?;
         self.media.forget(&id).await.map_err(|error| store_error_status(&error))?;
         self.costs.forget(&id).await.map_err(|error| store_error_status(&error))?;
+        // Last: what fails before is tried again with the session, and nothing is left without one.
+        if !self.sessions.delete(session.id).await.map_err(|error| store_error_status(&error))? {
+            return Err(no_session(&id));
+        }
         self.setup().environment.chain.ledgers().lock().close_session(&id);
         Ok(())
     }
