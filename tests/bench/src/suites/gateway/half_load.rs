@@ -5,8 +5,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use talon_tests::program;
 
+use super::contenders::{AGENT_SOCKET, GATEWAY};
 use super::system::System;
-use super::{AGENT_SOCKET, GATEWAY};
 use crate::figures::Unit;
 use crate::suites::Bench;
 use crate::turns::{self, Measurement, Turns};

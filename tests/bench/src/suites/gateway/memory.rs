@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::GATEWAY;
+use super::contenders::GATEWAY;
 use super::system::System;
 use crate::figures::Unit;
 use crate::process_stats::resident_mib;

@@ -1,6 +1,7 @@
 //! The gateway: chat completions beside LiteLLM in front of the same instant model, what it adds to `agent.sock`, what its process takes,
 //! and how soon it is ready.
 
+mod contenders;
 mod half_load;
 mod litellm;
 mod memory;
@@ -12,11 +13,6 @@ use anyhow::Result;
 
 use super::Bench;
 use system::System;
-
-/// The contender that all others of the rates are compared with.
-const LITELLM: &str = "LiteLLM";
-const GATEWAY: &str = "gateway";
-const AGENT_SOCKET: &str = "agent.sock";
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.progress.set_message("starting the gateway and its rivals");

@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 use clap::ValueEnum as _;
 use talon_tests::program;
 
+use super::contenders::{AGENT_SOCKET, GATEWAY, LITELLM};
 use super::litellm::LiteLlm;
 use super::system::System;
-use super::{AGENT_SOCKET, GATEWAY, LITELLM};
 use crate::driver::Driver;
 use crate::figures::Unit;
 use crate::load::Load;

@@ -9,7 +9,7 @@ use talon_proto::gateway::{Configure, FromGateway, Limits, ToGateway, from_gatew
 use talon_tests::program;
 use tokio::time::timeout;
 
-use super::GATEWAY;
+use super::contenders::GATEWAY;
 use crate::figures::Unit;
 use crate::suites::Bench;
 
