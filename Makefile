@@ -111,10 +111,10 @@ fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
 bench: deps deps-bench ## measures Talon beside what it replaces, quiet and loaded, and writes docs/benchmarks.md and target/bench.json (some 30 minutes, after building)
 	@tests/bench/scripts/bench.sh full
 
-bench-quick: deps deps-bench ## the quiet part in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
+bench-quick: deps deps-bench ## the quiet part in under 4 minutes: fewer and shorter rounds, into target/bench-quick.json
 	@tests/bench/scripts/bench.sh quick
 
-bench-loaded: deps deps-bench ## the quick one, and the ratios of the goals once more beside processes that burn CPU, into target/bench-loaded.json (some 4 minutes)
+bench-loaded: deps deps-bench ## the quick one, and the ratios of the goals once more beside processes that burn CPU, into target/bench-loaded.json (some 7 minutes)
 	@tests/bench/scripts/bench.sh loaded
 
 bench-compare: ## says what got worse between two runs and fails if anything did (BEFORE=a.json AFTER=b.json)

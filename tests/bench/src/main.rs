@@ -41,7 +41,7 @@ enum Verb {
 
 #[derive(Debug, Args)]
 struct Run {
-    /// Under two minutes: fewer cases, fewer and shorter rounds.
+    /// Under four minutes: fewer cases, fewer and shorter rounds.
     #[arg(long)]
     quick: bool,
     /// Measure the ratios of the goals once more beside busy neighbours: processes that burn CPU.
