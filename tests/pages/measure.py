@@ -3,7 +3,7 @@ ready, and answers each line `turn` with a JSON list of figures, as `tests/bench
 
   paint             with a cold cache: until something of each page is painted
   typing MESSAGES   in a chat of so many messages, all of them drawn: from a key to its letter on the screen
-  streaming ANSWERS PIECES CASE   memory after so many answers of so many pieces each, which come as fast as they go
+  streaming ANSWERS PIECES CASE   memory after so many answers of so many pieces each
 """
 
 import json

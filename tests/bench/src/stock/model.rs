@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::interval;
+use tokio::time::{interval, sleep};
 
 /// The pieces of an answer that nobody says a number of: a sentence or two.
 pub(crate) const PIECES: usize = 20;
@@ -20,8 +20,10 @@ pub(crate) const SLOWLY: &str = "slowly";
 const SLOW: Duration = Duration::from_secs(1);
 /// The largest request. A bound for what is held, far above what is sent.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
-/// Pieces that are written at once.
-const PIECES_AT_ONCE: usize = 64;
+/// Pieces of a long answer that are written at once, and the time until the next ones: 1,600 a second, which no follower of a turn is too
+/// slow for. One that is gets the rest as a whole instead (`supervisor/agent/src/turns/hub.rs`).
+const PIECES_AT_ONCE: usize = 32;
+const BETWEEN_BURSTS: Duration = Duration::from_millis(20);
 
 /// Serves a port of the kernel's choice, which is told to the parent.
 pub(super) async fn serve() -> Result<()> {
@@ -127,6 +129,7 @@ impl Asked {
             if place % PIECES_AT_ONCE == PIECES_AT_ONCE - 1 {
                 stream.write_all(out.as_bytes()).await?;
                 out.clear();
+                sleep(BETWEEN_BURSTS).await;
             }
         }
         let used = serde_json::json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_760_000_000,

@@ -14,7 +14,7 @@ use crate::turns::{self, Turns};
 const CHROMIUM: &str = "/usr/lib/chromium/chromium";
 /// Messages of the long chat.
 const MESSAGES: &str = "1000";
-/// An hour of streaming, at 20 pieces a second: this many answers of this many pieces. They come as fast as they go.
+/// An hour of streaming, at 20 pieces a second: this many answers of this many pieces. They come in a minute instead.
 const ANSWERS: &str = "36";
 const PIECES: &str = "2000";
 
