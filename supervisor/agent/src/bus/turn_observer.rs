@@ -31,8 +31,9 @@ impl BusObserver {
         Self { inner, bus }
     }
 
-    fn emit(&self, caller: &Caller, payload: Payload) {
-        self.bus.emit(Subject { sender: &caller.sender, session: &caller.session }, payload);
+    fn emit(&self, caller: &Caller, kind: EventKind, payload: impl FnOnce() -> Payload) {
+        let subject = Subject { sender: &caller.sender, session: &caller.session };
+        self.bus.emit_with(subject, kind, payload);
     }
 
     /// Emits what the guard did to a call, where that is more than letting it pass.
@@ -46,11 +47,15 @@ impl BusObserver {
             neutralized: Default::default(),
         };
         if let Some(layer) = call.guard.layers.iter().find(|layer| layer.verdict == DENY) {
-            self.emit(caller, Payload::GuardRefused(update(&layer.layer, &layer.reason)));
+            self.emit(caller, EventKind::GuardRefused, || {
+                Payload::GuardRefused(update(&layer.layer, &layer.reason))
+            });
         }
         if !call.guard.neutralized.is_empty() {
-            let neutralized = call.guard.neutralized.clone();
-            self.emit(caller, Payload::GuardNeutralized(GuardUpdate { neutralized, ..update(SANITIZE, "") }));
+            self.emit(caller, EventKind::GuardNeutralized, || {
+                let neutralized = call.guard.neutralized.clone();
+                Payload::GuardNeutralized(GuardUpdate { neutralized, ..update(SANITIZE, "") })
+            });
         }
     }
 }
@@ -63,11 +68,10 @@ impl TurnObserver for BusObserver {
         if !caller.subagent.is_empty() {
             return;
         }
-        let (text, left_out_bytes) = excerpt(&spec.request);
         let channel = if origin.channel.is_empty() { &caller.channel } else { &origin.channel };
         let media = spec.images.len() + spec.attachments.len();
-        self.emit(
-            caller,
+        self.emit(caller, EventKind::MessageInbound, || {
+            let (text, left_out_bytes) = excerpt(&spec.request);
             Payload::MessageInbound(MessageInbound {
                 turn: caller.turn,
                 channel: channel.clone(),
@@ -76,21 +80,20 @@ impl TurnObserver for BusObserver {
                 text,
                 left_out_bytes,
                 media: u32::try_from(media).unwrap_or(u32::MAX),
-            }),
-        );
+            })
+        });
     }
 
     fn on_transition(&self, caller: &Caller, record: &TransitionRecord, in_state: Duration) {
         self.inner.on_transition(caller, record, in_state);
         if record.phase == Phase::Planning && caller.subagent.is_empty() {
-            self.emit(
-                caller,
+            self.emit(caller, EventKind::AgentThinking, || {
                 Payload::AgentThinking(AgentThinking {
                     turn: caller.turn,
                     phase: record.phase.word().to_owned(),
                     iteration: record.iteration,
-                }),
-            );
+                })
+            });
         }
     }
 
@@ -100,9 +103,8 @@ impl TurnObserver for BusObserver {
 
     fn on_tool_request(&self, caller: &Caller, call: &agent::ToolCall) {
         self.inner.on_tool_request(caller, call);
-        let (arguments, left_out_bytes) = excerpt(&call.arguments);
-        self.emit(
-            caller,
+        self.emit(caller, EventKind::ToolExecute, || {
+            let (arguments, left_out_bytes) = excerpt(&call.arguments);
             Payload::ToolExecute(ToolExecute {
                 turn: caller.turn,
                 call_id: call.call_id.clone(),
@@ -112,14 +114,13 @@ impl TurnObserver for BusObserver {
                 arguments,
                 left_out_bytes,
                 subagent: caller.subagent.clone(),
-            }),
-        );
+            })
+        });
     }
 
     fn on_tool_call(&self, caller: &Caller, call: &FinishedCall<'_>) {
         self.inner.on_tool_call(caller, call);
-        self.emit(
-            caller,
+        self.emit(caller, EventKind::ToolComplete, || {
             Payload::ToolComplete(ToolComplete {
                 turn: caller.turn,
                 call_id: call.call_id.to_owned(),
@@ -132,8 +133,8 @@ impl TurnObserver for BusObserver {
                 duration_ms: milliseconds(call.latency),
                 truncated: call.truncated,
                 layers: call.guard.layers.clone(),
-            }),
-        );
+            })
+        });
         self.emit_guard(caller, call);
     }
 
@@ -141,28 +142,26 @@ impl TurnObserver for BusObserver {
         self.inner.on_turn_end(caller, end);
         match (&end.outcome, caller.subagent.as_str()) {
             (Ok(answer), "") => {
-                let (text, left_out_bytes) = excerpt(answer);
-                self.emit(
-                    caller,
+                self.emit(caller, EventKind::MessageOutbound, || {
+                    let (text, left_out_bytes) = excerpt(answer);
                     Payload::MessageOutbound(MessageOutbound {
                         turn: caller.turn,
                         channel: caller.channel.clone(),
                         text,
                         left_out_bytes,
                         model: end.model.clone().unwrap_or_default(),
-                    }),
-                );
+                    })
+                });
             }
             (Err((word, sentence)), subagent) if !subagent.is_empty() && word != CANCELLED => {
-                self.emit(
-                    caller,
+                self.emit(caller, EventKind::TaskFailed, || {
                     Payload::TaskFailed(TaskUpdate {
                         subagent: subagent.to_owned(),
                         attempt: 1,
                         reason: excerpt(sentence).0,
                         ..TaskUpdate::default()
-                    }),
-                );
+                    })
+                });
             }
             _ => {}
         }

@@ -42,6 +42,16 @@ impl EventBus {
         });
     }
 
+    /// The same with a payload that is made only if anybody wants its kind.
+    pub fn emit_with(&self, subject: Subject<'_>, kind: EventKind, payload: impl FnOnce() -> Payload) {
+        if !self.is_watched(kind) {
+            return self.0.skip();
+        }
+        let payload = payload();
+        debug_assert_eq!(EventKind::of(&payload), kind);
+        self.emit(subject, payload);
+    }
+
     /// Whether anybody wants events of a kind.
     #[must_use]
     pub fn is_watched(&self, kind: EventKind) -> bool {

@@ -170,6 +170,16 @@ async fn a_handler_that_panics_ends_alone() {
     assert_eq!(taken(&mut other), [1, 2]);
 }
 
+#[test]
+fn what_nobody_wants_is_numbered_and_not_made() {
+    let bus = EventBus::default();
+    bus.emit_with(ANNA, EventKind::AgentThinking, || panic!("nobody watches"));
+    let mut watch = bus.subscribe(EventKind::AgentThinking).expect("room");
+    bus.emit_with(ANNA, EventKind::AgentThinking, || thinking(1));
+    let Some(Delivery::Event(event)) = watch.try_next() else { panic!("an event") };
+    assert_eq!(event.sequence, 2);
+}
+
 #[tokio::test]
 async fn a_subscriber_of_one_sender_gets_theirs_alone_and_places_are_bounded() {
     let bus = EventBus::default();

@@ -23,7 +23,7 @@ pub struct TooManySubscribersError;
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     subscribers: Mutex<Subscribers>,
-    /// The kinds that anybody wants, so that nothing is built for nobody.
+    /// The kinds that anybody wants.
     wanted: AtomicU64,
     missed: AtomicU64,
 }
@@ -57,6 +57,11 @@ impl Registry {
         if subscribers.mailboxes.len() < before {
             self.set_wanted(&subscribers);
         }
+    }
+
+    /// Numbers an event that nobody wants.
+    pub(super) fn skip(&self) {
+        self.subscribers.lock().sequence += 1;
     }
 
     pub(super) fn is_watched(&self, kind: EventKind) -> bool {
