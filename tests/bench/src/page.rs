@@ -95,6 +95,11 @@ fn head_with(head: &str, run: &Document, suites: &[&str]) -> String {
         }
     });
     table::write_table(&mut out, &table::GOALS_COLUMNS, rows);
+    // What stands below the table and above the first section.
+    let below = rest.rsplit_once("|\n").map_or("", |(_, below)| below.trim());
+    if !below.is_empty() {
+        let _ = writeln!(out, "\n{below}");
+    }
     out
 }
 
@@ -143,6 +148,7 @@ mod tests {
             assert_eq!(once.matches(section).count(), 1, "{section}: {once}");
         }
         assert!(!once.contains("500 ms"), "{once}");
+        assert_eq!(once.matches("Below, `~`").count(), 1, "{once}");
         assert_eq!(merged(&once, &run(&second)), once, "the same again changes nothing");
     }
 }
