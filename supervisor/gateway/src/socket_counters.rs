@@ -17,7 +17,7 @@ pub(crate) struct SocketCounters {
     cut: AtomicU64,
 }
 
-/// Connections that are open, by whose they are.
+/// Connections that are open, by the subject whose they are: several tokens of one subject are one caller.
 #[derive(Debug, Default)]
 struct OpenSockets {
     all: usize,
@@ -54,7 +54,7 @@ impl SocketCounters {
         caller: &Caller,
         limits: &Limits,
     ) -> Result<SocketPlace, SocketLimitError> {
-        let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());
+        let key = caller.subject.as_str();
         let mut open = counters.open.lock();
         if open.all >= limits.websockets {
             return Err(SocketLimitError::All(limits.websockets));
@@ -112,9 +112,9 @@ mod tests {
     use crate::identity::{Scope, Subject, Via};
     use crate::testing::TEST_LIMITS;
 
-    fn caller(token: &str) -> Caller {
+    fn caller(person: &str, token: &str) -> Caller {
         Caller {
-            subject: Subject::of("token", token).unwrap(),
+            subject: Subject::of("web", person).unwrap(),
             scopes: [Scope::Chat].into_iter().collect(),
             channel: "gateway".into(),
             session: None,
@@ -127,11 +127,12 @@ mod tests {
     fn one_caller_cannot_take_all_places() {
         let counters = Arc::<SocketCounters>::default();
         let limits = Limits { websockets: 5, websockets_per_caller: 3, ..TEST_LIMITS };
-        let enter = |token| SocketCounters::enter(&counters, &caller(token), &limits);
-        let mut held: Vec<_> = std::iter::from_fn(|| enter("a").ok()).collect();
-        assert_eq!((held.len(), enter("a").unwrap_err()), (3, SocketLimitError::Caller(3)));
-        held.extend(std::iter::from_fn(|| enter("b").ok()));
-        assert_eq!((counters.open(), enter("c").unwrap_err()), (5, SocketLimitError::All(5)));
+        let enter = |person, token| SocketCounters::enter(&counters, &caller(person, token), &limits);
+        let mut held: Vec<_> = std::iter::from_fn(|| enter("ada", "1").ok()).collect();
+        // Another token of hers is hers as well.
+        assert_eq!((held.len(), enter("ada", "2").unwrap_err()), (3, SocketLimitError::Caller(3)));
+        held.extend(std::iter::from_fn(|| enter("bob", "3").ok()));
+        assert_eq!((counters.open(), enter("eve", "4").unwrap_err()), (5, SocketLimitError::All(5)));
         drop(held);
         assert_eq!(counters.open(), 0);
         assert!(counters.open.lock().by_caller.is_empty(), "a free place is forgotten");

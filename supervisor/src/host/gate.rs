@@ -57,9 +57,13 @@ impl RequestLimiter {
     pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<AdmittedRequest, Status> {
         let principal = authorize(extensions, Role::Call)?.peer.principal();
         let place = self.requests.acquire(principal.clone()).ok_or_else(|| {
-            let RequestLimits { all, of_one, keys, .. } = self.limits;
+            let RequestLimits { all, of_one, all_key, of_one_key, .. } = self.limits;
+            let (most, whose, key) = match self.requests.usage().0 >= all {
+                true => (all, "all users", all_key),
+                false => (of_one, "one user", of_one_key),
+            };
             Status::resource_exhausted(format!(
-                "{of_one} requests of one user, {all} of all, are the most at once: wait for some to be answered, or raise {keys}"
+                "{most} requests of {whose} are the most at once: wait for some to be answered, or raise host.limits.{key}"
             ))
         })?;
         Ok(AdmittedRequest { place, unread: self.unread.permit(principal) })

@@ -22,8 +22,10 @@ pub struct RequestLimits {
     pub(super) of_one: usize,
     /// Of one connection.
     pub(super) of_connection: u32,
-    /// The keys that set them.
-    pub(super) keys: &'static str,
+    /// The key of `host.limits` that sets [`RequestLimits::all`].
+    pub(super) all_key: &'static str,
+    /// That which sets [`RequestLimits::of_one`].
+    pub(super) of_one_key: &'static str,
 }
 
 impl RequestLimits {
@@ -34,7 +36,8 @@ impl RequestLimits {
             all: count(limits.requests),
             of_one: count(limits.requests_per_user),
             of_connection: limits.requests_per_connection,
-            keys: "host.limits.requests, requests_per_user",
+            all_key: "requests",
+            of_one_key: "requests_per_user",
         }
     }
 
@@ -44,7 +47,8 @@ impl RequestLimits {
         let all = count(limits.service_requests);
         // Whoever floods the gateway leaves half of them to others; the others have one user.
         let of_one = if peer.is_gateway() { all / 2 } else { all };
-        Self { all, of_one, of_connection: limits.service_requests, keys: "host.limits.service_requests" }
+        let (of_connection, key) = (limits.service_requests, "service_requests");
+        Self { all, of_one, of_connection, all_key: key, of_one_key: key }
     }
 }
 

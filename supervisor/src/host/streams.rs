@@ -125,9 +125,12 @@ impl HostContext {
         let peer = extensions.get::<Peer>().ok_or_else(|| Status::internal("a request without a peer"))?;
         self.followers.acquire(peer.principal()).ok_or_else(|| {
             let (all, of_one) = self.followers.limits();
+            let (most, whose, key) = match self.followers.usage().0 >= all {
+                true => (all, "all users", "follows"),
+                false => (of_one, "one user", "follows_per_user"),
+            };
             Status::resource_exhausted(format!(
-                "{of_one} streams of events and logs of one user, {all} of all, are the most at once: end one of them first, or raise \
-                 host.limits.follows_per_user, follows"
+                "{most} streams of events and logs of {whose} are the most at once: end one of them first, or raise host.limits.{key}"
             ))
         })
     }

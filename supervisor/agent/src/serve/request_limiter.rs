@@ -32,7 +32,6 @@ type Response = http::Response<Body>;
 pub(super) struct RequestLimiter<S> {
     inner: S,
     requests: Arc<ConnectionLimiter<Principal>>,
-    limits: LimitKeys,
     unread: Arc<ByteLimiter<Principal>>,
     large: Arc<Semaphore>,
 }
@@ -43,7 +42,7 @@ impl<S> RequestLimiter<S> {
         let large = Arc::new(Semaphore::new(most(limits.large_requests)));
         let unread = ByteLimiter::new(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ONE);
         let requests = ConnectionLimiter::new(most(limits.requests), most(limits.requests_per_user));
-        Self { inner, requests, limits, unread, large }
+        Self { inner, requests, unread, large }
     }
 
     /// Admits a request, which keeps its slot until its answer is read. From here on it carries the client that it is for.
@@ -57,10 +56,13 @@ impl<S> RequestLimiter<S> {
         let principal = client.principal();
         request.extensions_mut().insert(client);
         let place = self.requests.acquire(principal.clone()).ok_or_else(|| {
+            let (all, of_one) = self.requests.limits();
+            let (most, whose, key) = match self.requests.usage().0 >= all {
+                true => (all, "all users", "requests"),
+                false => (of_one, "one user", "requests_per_user"),
+            };
             Status::resource_exhausted(format!(
-                "{} requests of one user, {} of all, are the most at once: wait for some to be answered, or raise \
-                 agent.limits.requests_per_user",
-                self.limits.requests_per_user, self.limits.requests
+                "{most} requests of {whose} are the most at once: wait for some to be answered, or raise agent.limits.{key}"
             ))
         })?;
         Ok((principal, place))

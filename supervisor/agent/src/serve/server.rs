@@ -16,7 +16,7 @@ use tonic::transport;
 use tonic::transport::server::Connected;
 
 use super::client::{Client, ClientError};
-use super::limits::{MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_HEADER_BYTES, MAX_REQUEST_BYTES, OTHER_CONNECTIONS};
+use super::limits::{MAX_ANSWER_BYTES, MAX_HEADER_BYTES, MAX_REQUEST_BYTES, OTHER_CONNECTIONS};
 use super::request_limiter::RequestLimiter;
 use super::service::Service;
 use crate::agent::Agent;
@@ -59,8 +59,11 @@ impl Connected for Connection {
 impl Server {
     /// Serves what is attached, until `ending`. Must be called within a tokio runtime.
     pub(crate) fn start(agent: &Arc<Agent>, ending: CancellationToken) -> Self {
-        let (connections, accepted) = mpsc::channel(MAX_ACCEPTED);
         let limits = agent.setup().settings.agent.limits;
+        let most =
+            usize::try_from(limits.connections).unwrap_or(usize::MAX).saturating_add(OTHER_CONNECTIONS);
+        // Each that waits to be accepted has its place already.
+        let (connections, accepted) = mpsc::channel(most);
         let service = AgentServer::new(Service::new(Arc::clone(agent)))
             .max_decoding_message_size(MAX_REQUEST_BYTES)
             .max_encoding_message_size(MAX_ANSWER_BYTES);
@@ -78,7 +81,7 @@ impl Server {
         Self {
             connections,
             open: Arc::default(),
-            most: usize::try_from(limits.connections).unwrap_or(usize::MAX).saturating_add(OTHER_CONNECTIONS),
+            most,
             streams: limits.requests_per_connection,
             task: tokio::spawn(serving),
         }

@@ -130,7 +130,7 @@ pub struct GatewayLimits {
     ///
     /// 4,096: as many as there are connections. All of them, when none of them reads, hold 256 MiB.
     pub websockets: u32,
-    /// WebSocket connections of one token or browser session. One more is refused with 429.
+    /// WebSocket connections of one subject, whatever token or browser session opens them. One more is refused with 429.
     ///
     /// 128: the windows of one person, also behind a proxy, whose connections count for no address. Each takes two of
     /// `agent.limits.requests_per_user`.
