@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use talon_event_bus::{EventBus, Payload, Subject};
+use talon_event_bus::{EventBus, EventKind, Payload, Subject};
 use talon_proto::agent::{ConfigChanged, GuardUpdate, PluginUpdate};
 use talon_proto::host::Event;
 use tokio::time::sleep;
@@ -19,6 +19,20 @@ use tonic::Status;
 const RECONNECT_WAIT: Duration = Duration::from_secs(5);
 /// The field that says how many events are missing in the stream.
 const MISSED: &str = "missed";
+/// The kinds that are passed on.
+const RELAYED: [EventKind; 11] = [
+    EventKind::PluginReady,
+    EventKind::PluginFailed,
+    EventKind::PluginRestarting,
+    EventKind::PluginStopped,
+    EventKind::PluginExited,
+    EventKind::PluginChanged,
+    EventKind::PluginReplaced,
+    EventKind::PluginEvent,
+    EventKind::GuardQuarantined,
+    EventKind::GuardDeclarationChanged,
+    EventKind::ConfigChanged,
+];
 
 /// Where the supervisor's events come from.
 #[async_trait]
@@ -30,34 +44,69 @@ pub(crate) trait HostFeed: Send + Sync {
     async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status>;
 }
 
-/// Passes events on until `ending`. Calls `connected` with each new stream: what happened before is not told.
+/// Passes events on until `ending`. Calls `connected` with each new stream. What happened between two is not told; whoever wants such events
+/// gets a missing one for it.
 pub(crate) async fn relay_host(
     bus: EventBus,
     feed: Arc<dyn HostFeed>,
     connected: impl Fn() + Send + Sync,
     ending: CancellationToken,
 ) {
+    let (mut had_stream, mut is_refused) = (false, false);
     loop {
         let followed = async {
-            if let Ok(mut events) = feed.events().await {
-                connected();
-                while let Some(Ok(event)) = events.next().await {
-                    if let Some(missed) = event.fields.get(MISSED) {
-                        tracing::warn!(
-                            missed,
-                            "the supervisor's events came faster than the event bus took them"
-                        );
+            match feed.events().await {
+                Ok(events) => {
+                    if had_stream {
+                        bus.note_missed(RELAYED, 1);
                     }
-                    if let Some(payload) = payload(event) {
-                        bus.emit(Subject::NOBODY, payload);
-                    }
+                    (had_stream, is_refused) = (true, false);
+                    connected();
+                    relay_stream(&bus, events).await;
                 }
+                // Once: it is tried again every few seconds.
+                Err(status) if !is_refused => {
+                    is_refused = true;
+                    tracing::info!(
+                        status = status.message(),
+                        "the supervisor's events cannot be read, and are tried again"
+                    );
+                }
+                Err(_) => {}
             }
             sleep(RECONNECT_WAIT).await;
         };
         tokio::select! {
             () = ending.cancelled() => return,
             () = followed => {}
+        }
+    }
+}
+
+/// Passes on what a stream has, to its end.
+async fn relay_stream(bus: &EventBus, mut events: BoxStream<'static, Result<Event, Status>>) {
+    loop {
+        match events.next().await {
+            Some(Ok(event)) => {
+                if let Some(missed) = event.fields.get(MISSED) {
+                    tracing::warn!(
+                        missed,
+                        "the supervisor's events came faster than the event bus took them"
+                    );
+                    // One at the least, whatever it says.
+                    bus.note_missed(RELAYED, missed.parse().unwrap_or(1));
+                }
+                if let Some(payload) = payload(event) {
+                    bus.emit(Subject::NOBODY, payload);
+                }
+            }
+            Some(Err(status)) => {
+                return tracing::info!(
+                    status = status.message(),
+                    "the stream of the supervisor's events ended"
+                );
+            }
+            None => return,
         }
     }
 }
@@ -109,8 +158,10 @@ fn guard(layer: &str, reason: String, event: Event) -> GuardUpdate {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use futures_util::stream;
-    use talon_event_bus::{Delivery, EventKind, KindSet};
+    use talon_event_bus::{Delivery, KindSet};
 
     use super::*;
 
@@ -137,6 +188,43 @@ mod tests {
             ];
             Ok(stream::iter(told.map(Ok)).chain(stream::pending()).boxed())
         }
+    }
+
+    /// One event and an error, and then, without an end, one that says how many are missing.
+    struct BrokenFeed(AtomicBool);
+
+    #[async_trait]
+    impl HostFeed for BrokenFeed {
+        async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status> {
+            let exited = Event { kind: "plugin_exited".to_owned(), ..Event::default() };
+            if !self.0.swap(true, Ordering::Relaxed) {
+                return Ok(stream::iter([Ok(exited), Err(Status::unavailable("it is replaced"))]).boxed());
+            }
+            let fields = [(MISSED.to_owned(), "3".to_owned())].into();
+            let missed = Event { kind: "supervisor".to_owned(), fields, ..Event::default() };
+            Ok(stream::iter([Ok(exited.clone()), Ok(missed), Ok(exited)]).chain(stream::pending()).boxed())
+        }
+    }
+
+    // Promises: GW-154
+    #[tokio::test(start_paused = true)]
+    async fn what_the_supervisor_did_not_tell_is_missing_for_who_wants_such_events() {
+        let (bus, ending) = (EventBus::default(), CancellationToken::new());
+        let mut watch = bus.subscribe(EventKind::PluginExited).expect("room");
+        let mut other = bus.subscribe(EventKind::AgentThinking).expect("room");
+        let feed = Arc::new(BrokenFeed(AtomicBool::new(false)));
+        let relay = tokio::spawn(relay_host(bus.clone(), feed, || {}, ending.clone()));
+        let mut told = Vec::new();
+        while told.len() < 5 {
+            told.push(match watch.next().await.expect("it goes on") {
+                Delivery::Event(_) => 0,
+                Delivery::Missed(missed) => missed,
+            });
+        }
+        assert_eq!(told, [0, 1, 0, 3, 0]);
+        assert_eq!(other.try_next(), None);
+        ending.cancel();
+        relay.await.expect("it ends with the agent");
     }
 
     // Promises: GW-153

@@ -52,6 +52,11 @@ impl EventBus {
         self.emit(subject, payload);
     }
 
+    /// Tells all who want nobody's events of any of these kinds that some are missing here, since their emitter did not hear of them.
+    pub fn note_missed(&self, kinds: impl Into<KindSet>, events: u64) {
+        self.0.note_missed(kinds.into(), events);
+    }
+
     /// Whether anybody wants events of a kind.
     #[must_use]
     pub fn is_watched(&self, kind: EventKind) -> bool {

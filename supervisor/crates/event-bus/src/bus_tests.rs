@@ -199,3 +199,29 @@ async fn a_subscriber_of_one_sender_gets_theirs_alone_and_places_are_bounded() {
     assert_eq!(bus.subscribers(), 1);
     assert!(bus.subscribe(EventKind::ToolExecute).is_ok());
 }
+
+// Promises: GW-154
+#[test]
+fn what_an_emitter_did_not_hear_of_is_missing_where_it_was() {
+    let bus = EventBus::default();
+    let mut all = bus.subscribe(EventKind::AgentThinking).expect("room");
+    let mut annas = bus.subscribe_for(KindSet::all(), "anna".into()).expect("room");
+    let mut others = bus.subscribe(EventKind::ToolExecute).expect("room");
+    bus.emit(ANNA, thinking(1));
+    bus.note_missed(EventKind::AgentThinking, 2);
+    bus.note_missed([EventKind::AgentThinking, EventKind::ToolComplete], 1);
+    bus.emit(ANNA, thinking(2));
+    assert_eq!(taken(&mut all), [1, -3, 2]);
+    assert_eq!(taken(&mut annas), [1, 2], "what is missing was nobody's");
+    assert_eq!(others.try_next(), None);
+    assert_eq!(bus.missed(), 3);
+    bus.note_missed(EventKind::AgentThinking, 4);
+    bus.emit(ANNA, thinking(3));
+    // A full queue loses its oldest, whatever it is.
+    for turn in 0..MAX_WAITING {
+        bus.emit(ANNA, thinking(u64::try_from(turn).expect("few")));
+    }
+    assert_eq!(all.try_next(), Some(Delivery::Missed(5)));
+    let Some(Delivery::Event(event)) = all.try_next() else { panic!("an event") };
+    assert_eq!(event.sequence, 4, "the third one is gone");
+}

@@ -34,6 +34,12 @@ impl KindSet {
         self.0 & bit(kind) != 0
     }
 
+    /// Whether any kind is in both.
+    #[must_use]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Both together.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {

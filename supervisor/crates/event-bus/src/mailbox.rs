@@ -20,7 +20,7 @@ pub const MAX_WAITING: usize = 512;
 pub enum Delivery {
     /// An event.
     Event(Arc<BusEvent>),
-    /// So many events are missing here, since the subscriber was too slow.
+    /// So many events are missing here, since the subscriber was too slow, or since their emitter did not hear of them.
     Missed(u64),
 }
 
@@ -50,10 +50,26 @@ pub(super) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct MailboxState {
-    waiting: VecDeque<Arc<BusEvent>>,
+    waiting: VecDeque<Delivery>,
     /// How many went since the subscriber last took something; they were before what waits.
     missed: u64,
     closed: bool,
+}
+
+impl MailboxState {
+    /// Lets a delivery wait behind the others. Returns how many events went for it.
+    fn push(&mut self, delivery: Delivery) -> u64 {
+        let mut gone = 0;
+        if self.waiting.len() >= MAX_WAITING {
+            match self.waiting.pop_front() {
+                Some(Delivery::Event(_)) => (self.missed, gone) = (self.missed + 1, 1),
+                Some(Delivery::Missed(before)) => self.missed = self.missed.saturating_add(before),
+                None => {}
+            }
+        }
+        self.waiting.push_back(delivery);
+        gone
+    }
 }
 
 /// What became of an event that was pushed.
@@ -82,12 +98,7 @@ impl Mailbox {
         if state.closed {
             return Pushed::NotWanted;
         }
-        let is_full = state.waiting.len() >= MAX_WAITING;
-        if is_full {
-            state.waiting.pop_front();
-            state.missed += 1;
-        }
-        state.waiting.push_back(Arc::clone(event));
+        let is_full = state.push(Delivery::Event(Arc::clone(event))) > 0;
         state.closed = self.once;
         drop(state);
         self.filled.notify_one();
@@ -96,6 +107,31 @@ impl Mailbox {
             (false, true) => Pushed::InPlaceOfAnother,
             (false, false) => Pushed::Waits,
         }
+    }
+
+    /// Says that events of these kinds are missing here that belong to nobody. Returns how many are missing now that were not.
+    pub(super) fn note_missed(&self, kinds: KindSet, events: u64) -> u64 {
+        if self.once || self.filter.sender.is_some() || !self.filter.kinds.intersects(kinds) {
+            return 0;
+        }
+        let mut state = self.state.lock();
+        if state.closed || events == 0 {
+            return 0;
+        }
+        let gone = match state.waiting.back_mut() {
+            None => {
+                state.missed = state.missed.saturating_add(events);
+                0
+            }
+            Some(Delivery::Missed(before)) => {
+                *before = before.saturating_add(events);
+                0
+            }
+            Some(Delivery::Event(_)) => state.push(Delivery::Missed(events)),
+        };
+        drop(state);
+        self.filled.notify_one();
+        events.saturating_add(gone)
     }
 
     /// Nothing comes any more, and what waits is not given out.
@@ -123,7 +159,7 @@ impl Mailbox {
             return Poll::Ready(Some(Delivery::Missed(std::mem::take(&mut state.missed))));
         }
         match state.waiting.pop_front() {
-            Some(event) => Poll::Ready(Some(Delivery::Event(event))),
+            Some(next) => Poll::Ready(Some(next)),
             None if state.closed => Poll::Ready(None),
             None => Poll::Pending,
         }

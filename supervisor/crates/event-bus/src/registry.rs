@@ -64,6 +64,13 @@ impl Registry {
         self.subscribers.lock().sequence += 1;
     }
 
+    /// Says to all who want nobody's events of any of these kinds that so many are missing.
+    pub(super) fn note_missed(&self, kinds: KindSet, events: u64) {
+        for mailbox in self.subscribers.lock().mailboxes.values() {
+            self.missed.fetch_add(mailbox.note_missed(kinds, events), Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn is_watched(&self, kind: EventKind) -> bool {
         self.wanted.load(Ordering::Relaxed) & KindSet::from(kind).bits() != 0
     }
