@@ -32,19 +32,15 @@ impl Service {
             client.require_operator("to watch everybody's events")?;
         }
         let bus = &self.agent.bus;
-        let most = self.agent.setup().settings.agent.limits.follows;
-        if bus.subscribers() >= usize::try_from(most).unwrap_or(usize::MAX) {
-            return Err(Status::resource_exhausted(format!(
-                "{most} subscribers have the event bus already: end one of them, or raise agent.limits.follows"
-            )));
-        }
+        let limits = self.agent.setup().settings.agent.limits;
+        let place = self.bus_follows.enter(&client.sender, &limits)?;
         let subscription = match everybody {
             true => bus.subscribe(kinds),
             false => bus.subscribe_for(kinds, client.sender.clone()),
         };
         let subscription = subscription.map_err(|error| Status::resource_exhausted(error.to_string()))?;
         let agent = self.agent.clone();
-        let items = try_unfold(subscription, move |mut subscription| {
+        let items = try_unfold((subscription, place), move |(mut subscription, place)| {
             let agent = agent.clone();
             async move {
                 tokio::select! {
@@ -52,7 +48,7 @@ impl Service {
                     () = agent.turns.ending() => Err(Status::unavailable(
                         "the agent is ending: watch again; events in between are missing",
                     )),
-                    next = subscription.next() => Ok(next.map(|next| (item(next), subscription))),
+                    next = subscription.next() => Ok(next.map(|next| (item(next), (subscription, place)))),
                 }
             }
         });

@@ -53,6 +53,8 @@ pub(super) struct Service {
     pub(super) follows: FollowLimiter,
     /// Streams of `FollowGhosts`.
     pub(super) ghost_follows: FollowLimiter,
+    /// Streams of `WatchBus`.
+    pub(super) bus_follows: FollowLimiter,
     /// How many sessions senders have.
     pub(super) session_counts: SessionCounts,
 }
@@ -60,7 +62,8 @@ pub(super) struct Service {
 impl Service {
     pub(super) fn new(agent: Arc<Agent>) -> Self {
         let (follows, ghost_follows) = (FollowLimiter::new("sessions"), FollowLimiter::new("ghosts"));
-        Self { agent, follows, ghost_follows, session_counts: SessionCounts::default() }
+        let bus_follows = FollowLimiter::new("the event bus");
+        Self { agent, follows, ghost_follows, bus_follows, session_counts: SessionCounts::default() }
     }
 
     /// Who a request is for: the one place that says so.

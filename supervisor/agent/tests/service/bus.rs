@@ -183,6 +183,22 @@ async fn everybody_sees_their_own_events_and_a_misspelt_kind_is_refused_with_the
     }
 }
 
+// Promises: GW-143
+#[tokio::test]
+async fn one_sender_cannot_take_all_places_of_the_bus() {
+    let place = TestDirectory::new();
+    let settings = format!("{SETTINGS}  limits: {{ follows: 3, follows_per_sender: 2 }}\n");
+    let (agent, _) = Agent::with(&place, &settings).await;
+    let (mut alice, mut bob) = (agent.client("alice").await, agent.client("bob").await);
+    let _held = (watch(&mut alice, &[], false).await, watch(&mut alice, &[], false).await);
+    let refusal = refused(alice.watch_bus(WatchBusRequest::default()).await);
+    assert_eq!(refusal.code(), Code::ResourceExhausted);
+    assert!(refusal.message().contains("agent.limits.follows_per_sender"), "{refusal}");
+    let _bobs = watch(&mut bob, &[], false).await;
+    let refusal = refused(bob.watch_bus(WatchBusRequest::default()).await);
+    assert!(refusal.message().ends_with("agent.limits.follows"), "{refusal}");
+}
+
 // Promises: GW-152
 #[tokio::test]
 async fn calls_are_measured_only_while_somebody_watches() {

@@ -23,9 +23,11 @@ pub struct LimitKeys {
     /// 16: the windows of one person.
     #[schemars(range(min = 1, max = 10_000))]
     pub followers_per_turn: u32,
-    /// The most streams of `Follow` at once, and as many of `FollowGhosts`.
+    /// The most streams of `Follow` at once, as many of `FollowGhosts`, and as many of `WatchBus`.
     ///
-    /// 2048: one of each for each open page of a gateway. Each holds a page of events and a cursor for each of its sessions.
+    /// 2048: one of each for each open page of a gateway. Each holds a page of events and a cursor for each of its sessions. Whatever is
+    /// set, the event bus has at most 4,096 subscribers: streams of `WatchBus`, those of `FollowGhosts` that are told what is looked at,
+    /// and the agent's own parts; one more is refused.
     #[schemars(range(min = 1, max = 100_000))]
     pub follows: u32,
     /// The most of each kind of one sender.
