@@ -15,6 +15,9 @@ use tokio::time::timeout;
 /// Only a limit for hangs, not an expectation of speed.
 const WAIT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
+/// How long a reply that is held back says nothing.
+const SILENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The reply to one request.
 #[derive(Debug, Clone)]
 pub enum ScriptedReply {
@@ -235,8 +238,10 @@ async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()
         ScriptedReply::Pieces(gate, pieces) => {
             stream.write_all(EVENTS.as_bytes()).await?;
             for (place, piece) in pieces.iter().enumerate() {
-                if place == 1 {
-                    gate.passed().await;
+                // A model that says nothing for a minute is given up.
+                while place == 1 && timeout(SILENCE, gate.passed()).await.is_err() {
+                    let nothing = event(&json!({"content": ""}), Value::Null);
+                    stream.write_all(nothing.as_bytes()).await?;
                 }
                 let delta = event(&json!({"content": piece}), Value::Null);
                 stream.write_all(delta.as_bytes()).await?;
