@@ -55,7 +55,8 @@ impl LiteLlm {
             "--port",
             &address.port().to_string(),
         ]);
-        command.args(["--num_workers", &workers.to_string()]);
+        // Uvicorn's own supervisor ends workers that are slow to start, so that on a busy machine none ever serves.
+        command.args(["--run_gunicorn", "--num_workers", &workers.to_string()]);
         // It would ask the network for prices, and count its users.
         command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").env("LITELLM_TELEMETRY", "False");
         command.env("LITELLM_LOG", "ERROR").env("NO_PROXY", "127.0.0.1");

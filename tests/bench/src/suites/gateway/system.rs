@@ -11,10 +11,11 @@ use talon_tests::{Builder, Supervisor, program};
 
 use crate::stock::completions::MODEL;
 
-/// In their default settings, but for the limits that would end a measurement: rates of one client, and what one client may have at once.
+/// In their default settings, but for the limits that would end a measurement: rates of one client, and what one client may have.
 const LIMITS: &str = "agent:
   enabled: true
   limits: { turns_per_sender: 4096, requests_per_user: 4096 }
+  sessions: { per_sender: 1000000 }
 gateway:
   enabled: true
   address: '127.0.0.1:0'
