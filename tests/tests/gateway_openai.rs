@@ -1,15 +1,19 @@
 //! The OpenAI dialect over a real agent: tools of the client beside the server's, responses, vectors.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use talon_tests::ask::with_agent;
 use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, program, repository};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use talon_tests::gateway_client::{Setting, WAIT, says, start};
 
+/// Between two looks at a condition that nobody tells of.
+const POLL: Duration = Duration::from_millis(50);
 /// One pixel, as any program writes it.
 const PNG_BASE64: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==";
@@ -220,6 +224,38 @@ async fn vectors_are_charged_to_who_asks_until_the_budget_is_spent() {
     // Somebody else has a budget of their own.
     let (status, made) = setting.json(&other, "POST", "/v1/embeddings", &body).await;
     assert_eq!(status, 200, "{made}");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-234
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_are_charged_to_who_goes_away_meanwhile() {
+    let provider = Provider::responding(|_| ScriptedReply::Hang).await;
+    let models = "  embeddings: { provider: local, model: vectors, cost: 1000000, timeout: 3s }";
+    let setting = start_with(provider, models).await;
+    let token = setting.token(&["--scope", "chat"]).await;
+    let operate = setting.token(&["--scope", "operate"]).await;
+    let body = json!({"model": "talon", "input": "one two three"});
+    let is_asked = timeout(WAIT, async {
+        while setting.provider.bodies().is_empty() {
+            sleep(POLL).await;
+        }
+    });
+    tokio::select! {
+        answer = setting.json(&token, "POST", "/v1/embeddings", &body) => panic!("{answer:?}"),
+        asked = is_asked => asked.expect("the provider is asked"),
+    }
+    // The connection is closed; the provider goes on.
+    let charged = timeout(WAIT, async {
+        loop {
+            let (_, spent) = setting.json(&operate, "GET", "/api/costs", &Value::Null).await;
+            if spent.to_string().contains("local/vectors") {
+                return;
+            }
+            sleep(POLL).await;
+        }
+    });
+    charged.await.expect("it is charged");
     setting.supervisor.stop().await;
 }
 

@@ -1,11 +1,13 @@
 //! `Embed`: vectors of texts, by the operator's model.
 
+use std::sync::{Arc, LazyLock};
+
+use talon_listen::{ConnectionLimiter, ConnectionPermit};
 use talon_llm::limits::MAX_EMBEDDED_TEXTS;
 use talon_llm::model::{ErrorClass, ProviderError, Usage};
 use talon_llm::route::Money;
 use talon_llm::route::cost::{BudgetScope, Charge, OverBudgetError, Reservation};
 use talon_proto::agent::{EmbedRequest, EmbedResponse, EmbeddedText};
-use tokio::sync::Semaphore;
 use tonic::Status;
 
 use super::client::Client;
@@ -24,8 +26,14 @@ const MAX_TEXT_BYTES: usize = 32 << 10;
 const MAX_BATCH_BYTES: usize = 256 << 10;
 /// The most requests of all clients that are answered at once. 16: each has a batch under way at the provider. Not configurable.
 const MAX_AT_ONCE: usize = 16;
+/// The most of one sender. 4: as many programs as one runs, and a quarter of all. Not configurable.
+const MAX_OF_SENDER: usize = 4;
 /// Of the process, as the provider's limits are.
-static PLACES: Semaphore = Semaphore::const_new(MAX_AT_ONCE);
+static PLACES: LazyLock<Arc<ConnectionLimiter<Arc<str>>>> =
+    LazyLock::new(|| ConnectionLimiter::new(MAX_AT_ONCE, MAX_OF_SENDER));
+
+/// The place of a request.
+type Place = ConnectionPermit<Arc<str>>;
 
 impl Service {
     pub(super) async fn embed(
@@ -47,12 +55,7 @@ impl Service {
         }
         check_model(embedder, &model, dimensions)?;
         check_texts(&texts)?;
-        let Ok(_place) = PLACES.try_acquire() else {
-            return Err(Status::resource_exhausted(format!(
-                "{MAX_AT_ONCE} requests for vectors are being answered, which is the most: try again in a moment"
-            )));
-        };
-        let timeout = embedder.keys().timeout.get();
+        let place = Arc::new(enter(&PLACES, &client.sender)?);
         let mut vectors = Vec::with_capacity(texts.len());
         let mut input_tokens = 0_u64;
         for batch in batches(texts) {
@@ -61,9 +64,22 @@ impl Service {
             let cost = embedder.keys().cost.unwrap_or_default().of(usage.input_tokens);
             // Each batch by itself: of a request that fails in the middle only what was made is paid.
             let (session, reservation) = self.reserve(client, cost).await?;
-            let made = embedder.plain(batch, timeout).await.map_err(|error| failed(&error))?;
             let charge = Charge { usage, cost, estimated: true };
-            setup.environment.chain.charge(reservation, &session, &embedder.model_ref(), &charge);
+            let (embedder, chain) = (embedder.clone(), Arc::clone(&setup.environment.chain));
+            let place = Arc::clone(&place);
+            // What the provider was asked for is paid, also if the client goes away meanwhile.
+            let task = tokio::spawn(async move {
+                let _place = place;
+                let made = embedder.plain(batch, embedder.keys().timeout.get()).await;
+                if made.as_ref().map_or_else(is_paid, |_| true) {
+                    chain.charge(reservation, &session, &embedder.model_ref(), &charge);
+                }
+                made
+            });
+            let made = task
+                .await
+                .map_err(|_| Status::internal("the vectors were not made: the agent's log says why"))?;
+            let made = made.map_err(|error| failed(&error))?;
             input_tokens = input_tokens.saturating_add(usage.input_tokens);
             vectors.extend(made.into_iter().map(|numbers| EmbeddedText { numbers }));
         }
@@ -84,6 +100,21 @@ impl Service {
             }
         }
     }
+}
+
+/// A place for a request of this sender.
+fn enter(places: &Arc<ConnectionLimiter<Arc<str>>>, sender: &Arc<str>) -> Result<Place, Status> {
+    places.acquire(Arc::clone(sender)).ok_or_else(|| {
+        Status::resource_exhausted(format!(
+            "{MAX_AT_ONCE} requests for vectors are being answered, or {MAX_OF_SENDER} of {sender}, which is the most: try again in a moment"
+        ))
+    })
+}
+
+/// Whether a provider that gave no vectors may have made some: it was too slow, or its answer cannot be used.
+fn is_paid(error: &ProviderError) -> bool {
+    let is_answer = error.status.is_none_or(|status| (200..300).contains(&status));
+    error.class == ErrorClass::Timeout || (error.class == ErrorClass::Server && is_answer)
 }
 
 fn over_budget(over: &OverBudgetError) -> String {
@@ -198,6 +229,35 @@ mod tests {
             over_budget(&OverBudgetError { limit: BudgetScope::Day, ..over })
                 .contains("models.budget.per_day")
         );
+    }
+
+    // Promises: GW-234
+    #[test]
+    fn what_a_provider_may_have_made_is_paid_and_what_it_refused_is_not() {
+        let error = |class, status| ProviderError {
+            provider: "local".to_owned(),
+            class,
+            status,
+            message: String::new(),
+            retry_after: None,
+        };
+        assert!(is_paid(&error(ErrorClass::Timeout, None)));
+        assert!(is_paid(&error(ErrorClass::Server, None)), "its answer cannot be used");
+        assert!(!is_paid(&error(ErrorClass::Server, Some(503))));
+        assert!(!is_paid(&error(ErrorClass::Network, None)));
+        assert!(!is_paid(&error(ErrorClass::RateLimit, Some(429))));
+    }
+
+    // Promises: GW-234
+    #[test]
+    fn one_sender_cannot_take_all_places() {
+        let places = ConnectionLimiter::new(MAX_AT_ONCE, MAX_OF_SENDER);
+        let held: Vec<Place> = std::iter::from_fn(|| enter(&places, &"ada".into()).ok()).collect();
+        assert_eq!(held.len(), MAX_OF_SENDER);
+        let refused = enter(&places, &"ada".into()).expect_err("refused");
+        assert!(refused.message().contains("4 of ada"), "{refused}");
+        let others = (0..MAX_AT_ONCE).filter_map(|number| enter(&places, &number.to_string().into()).ok());
+        assert_eq!(others.collect::<Vec<_>>().len(), MAX_AT_ONCE - MAX_OF_SENDER);
     }
 
     // Promises: GW-180
