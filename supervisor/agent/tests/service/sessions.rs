@@ -9,7 +9,8 @@ use talon_proto::agent::{
     Sampling, Session, ToolList, UpdateSessionRequest, from_agent,
 };
 use talon_store::{
-    Engine, ExportedSession, Message, NewSession, Role, SessionId, SessionState, StoreOptions, Timestamp,
+    Engine, ExportedSession, Key, MEDIA_NAMESPACE, Message, Namespace, NewSession, PageRequest, PluginId, Role,
+    SessionId, SessionState, StoreOptions, Timestamp,
 };
 use tonic::{Code, Status};
 
@@ -403,6 +404,14 @@ async fn an_agent_that_is_killed_while_it_deletes_leaves_of_each_session_at_leas
     let settings = format!("{SETTINGS}  sessions: {{ delete_after: 30d }}\n");
     let file = |id: &String| place.path("agent/exports/sessions").join(format!("{id}.yaml"));
     let written = || ids.iter().filter(|id| file(id).exists()).count();
+    let (media, now) = (PluginId::new(MEDIA_NAMESPACE).unwrap(), Timestamp::now().as_millis());
+    let store =
+        StoreOptions::new(Engine::Sqlite { path: place.path("agent/agent.db") }).open().await.unwrap();
+    for id in &ids {
+        let image = Key::new(format!("{id}/{now}.{}/00", "a".repeat(64))).unwrap();
+        store.key_values().set(&Namespace::of(media.clone()), &image, vec![0, 255]).await.unwrap();
+    }
+    store.close().await;
     let (mut kills, mut before) = (0, 0);
     loop {
         let (mut agent, _) = Agent::with(&place, &settings).await;
@@ -422,6 +431,8 @@ async fn an_agent_that_is_killed_while_it_deletes_leaves_of_each_session_at_leas
             let is_kept = store.sessions().get(id.parse().unwrap()).await.unwrap().is_some();
             let is_whole = std::fs::read_to_string(file(id)).is_ok_and(|text| text.contains("said long ago"));
             assert!(is_kept || is_whole, "{id}");
+            let images = store.key_values().keys(&media, &format!("{id}/"), &PageRequest::first(1)).await;
+            assert!(is_kept || images.unwrap().items.is_empty(), "{id}: its image is left for good");
         }
         store.close().await;
     }
