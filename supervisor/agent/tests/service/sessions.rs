@@ -9,8 +9,8 @@ use talon_proto::agent::{
     Sampling, Session, ToolList, UpdateSessionRequest, from_agent,
 };
 use talon_store::{
-    Engine, ExportedSession, Key, MEDIA_NAMESPACE, Message, Namespace, NewSession, PageRequest, PluginId, Role,
-    SessionId, SessionState, StoreOptions, Timestamp,
+    Engine, ExportedSession, Key, MEDIA_NAMESPACE, Message, Namespace, NewSession, PageRequest, PluginId,
+    Role, SessionId, SessionState, StoreOptions, Timestamp,
 };
 use tonic::{Code, Status};
 
