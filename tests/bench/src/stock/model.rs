@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{interval, sleep};
@@ -41,9 +42,8 @@ async fn answer(mut stream: TcpStream) -> Result<()> {
     let mut bytes = Vec::new();
     loop {
         let Some((head, end)) = read(&mut stream, &mut bytes).await? else { return Ok(()) };
-        let request = String::from_utf8_lossy(&bytes[head..end]).into_owned();
+        let asked = Asked::of(&bytes[head..end])?;
         bytes.drain(..end);
-        let asked = Asked::of(&request);
         if asked.is_streamed {
             asked.stream(&mut stream).await?;
         } else {
@@ -79,6 +79,21 @@ async fn read(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Result<Option<(usi
     }
 }
 
+/// A request, as far as it counts.
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    stream: bool,
+    messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    /// A text, or parts.
+    #[serde(default)]
+    content: serde_json::Value,
+}
+
 /// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
@@ -88,14 +103,17 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(request: &str) -> Self {
-        let is_streamed = ["\"stream\":true", "\"stream\": true"].iter().any(|said| request.contains(said));
+    fn of(request: &[u8]) -> Result<Self> {
+        // A probe of the provider has no body; what it gets is an answer.
+        let request = if request.is_empty() { br#"{"messages":[]}"# } else { request };
+        let Request { stream, messages } = serde_json::from_slice(request).context("that is no request")?;
         // The last message counts: those before it are repeated in each request.
-        let last = request.rfind("\"content\"").map_or(request, |at| &request[at..]);
+        let last = messages.last().map(|message| message.content.to_string()).unwrap_or_default();
         let number = last.split_once("pieces=").map(|(_, rest)| {
             rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(PIECES)
         });
-        Self { is_streamed, pieces: number.unwrap_or(PIECES).max(1), is_slow: last.contains(SLOWLY) }
+        let pieces = number.unwrap_or(PIECES).max(1);
+        Ok(Self { is_streamed: stream, pieces, is_slow: last.contains(SLOWLY) })
     }
 
     fn whole(&self) -> String {
@@ -174,13 +192,14 @@ mod tests {
     fn the_last_message_says_how_much() {
         let request = |stream: &str, text: &str| {
             format!(
-                r#"{{"stream":{stream},"messages":[{{"role":"user","content":"pieces=9"}},{{"role":"user","content":"{text}"}}]}}"#
+                r#"{{"stream":{stream},"messages":[{{"role":"user","content":"pieces=9"}},{{"role":"user","content":"{text}"}}],"tools":[{{"content":"pieces=8"}}]}}"#
             )
         };
         let plain = Asked { is_streamed: false, pieces: PIECES, is_slow: false };
-        assert_eq!(Asked::of(&request("false", "Hi")), plain);
-        let asked = Asked::of(&request("true", "slowly, pieces=1000, please"));
-        assert_eq!(asked, Asked { is_streamed: true, pieces: 1000, is_slow: true });
+        assert_eq!(Asked::of(request("false", "Hi").as_bytes()).expect("a request"), plain);
+        assert_eq!(Asked::of(b"").expect("a probe"), plain);
+        let asked = Asked::of(request("true", "slowly, pieces=1000, please").as_bytes());
+        assert_eq!(asked.expect("a request"), Asked { is_streamed: true, pieces: 1000, is_slow: true });
     }
 
     #[tokio::test]
