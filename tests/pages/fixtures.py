@@ -238,7 +238,7 @@ def trigger(name, observations, asked, ghosts_, approved, dismissed, expired, sh
 
 SHADOW_STATS = {
     "enabled": True, "paused": False, "mutedRepositories": ["/home/alice/src/scratch"], "localOnly": True, "model": "local/qwen3-coder", "quietHours": "22:00-07:00", "problem": "", "ghostsLastHour": 3, "maxGhostsPerHour": 10, "cooldown": 30_000,
-    "tokensToday": 18_400, "dayBudgetTokens": 100_000, "costToday": 0.0021, "dayBudget": 0.05, "droppedByWatchers": 0,
+    "tokensToday": 18_400, "dayBudgetTokens": 100_000, "costToday": 0.0021, "dayBudget": 0.05, "droppedByWatchers": 0, "watcherSeen": NOW - 2 * MINUTE, "watcherLimits": ["/home/alice/src/big: 61,204 directories, and 50,000 are watched: raise max_directories in watch.yaml"],
     "triggers": [
         trigger("test_failed", 214, 31, 24, 17, 4, 3, 100, repeated=160, no_boundary=23), trigger("repeated_failure", 88, 14, 9, 4, 3, 2, 82, repeated=61, muted=4), trigger("secret_in_commit", 6, 6, 6, 6, 0, 0, 100),
         trigger("todo_in_commit", 71, 12, 10, 1, 8, 1, 18, rate=52), trigger("rebase_failed", 3, 3, 3, 1, 1, 1, 90),

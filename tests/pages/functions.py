@@ -543,6 +543,7 @@ def proposals_are_decided_by_one_key_and_the_loop_rests(browser):
     page.wait_for_selector(".page-head >> text=watches")
     page.click(".tabs >> text=Triggers")
     page.wait_for_selector("tr >> text=18 %")
+    page.wait_for_selector(".notice >> text=raise max_directories")
     page.wait_for_selector("td >> text=Held back: told before 160")
     page.locator("li", has_text="/home/alice/src/talon").locator("text=Listen again").click()
     page.wait_for_function("() => document.querySelectorAll('.plain-list li').length === 1")

@@ -11,6 +11,7 @@ import { json } from "../../ui/code.js";
 import { badge, button, empty, notice, searchField, shown, unavailable } from "../../ui/parts.js";
 import { table } from "../../ui/table.js";
 import { failed } from "../../ui/toast.js";
+import { who } from "../links.js";
 import { head } from "../page.js";
 
 export function open({ redraw }) {
@@ -55,7 +56,7 @@ export function open({ redraw }) {
         label: t("view.audit"), rows: [...items, ...more], keyOf: (one) => String(one.sequence), sortable: false, more: (cursor === undefined ? nextCursor : cursor) ? readMore : null,
         columns: [
           { key: "what", label: t("audit.event"), lead: true, cell: (one) => h("details", {}, h("summary", {}, h("span", { class: "mono" }, name(one.event || one.kind, 80)), " ", one.target ? h("span", { class: "muted" }, name(one.target, 120)) : null), json(one.record, plain(`${one.event || one.kind} ${one.sequence}`, 80))) },
-          { key: "who", label: t("calls.who"), cell: (one) => h("span", { class: "mono small" }, name(one.subject, 80)) },
+          { key: "who", label: t("calls.who"), cell: (one) => who(one.subject) },
           { key: "outcome", label: t("calls.outcome"), cell: (one) => (one.outcome ? badge(one.outcome, { kind: "outcome" }) : null) },
           { key: "at", label: t("calls.at"), end: true, cell: (one) => h("span", { class: "nowrap" }, dateTime(one.at)) },
         ],

@@ -140,7 +140,7 @@ function lists(tab, { ghosts, olderGhosts, state, again, chosen, act, busy, rest
       const one = (ghost) => ghostCard(ghost, { isChosen: ghost === chosen(), everybody, act: act(ghost), busy, mute });
       const isFiltered = Boolean(query.q || query.confidence);
       return h("div", { class: "stack wide" },
-        now.length ? h("div", { class: "stack" }, now.map(one)) : h("div", { class: "card" }, isFiltered ? empty(t("none_found")) : state && !state.enabled ? empty(t("shadow.off"), t("shadow.off_text")) : empty(t("shadow.none"), t("shadow.none_text"))),
+        now.length ? h("div", { class: "stack" }, now.map(one)) : h("div", { class: "card" }, isFiltered ? empty(t("none_found")) : state && !state.enabled ? empty(t("shadow.off"), t("shadow.off_text")) : state && !everybody && !state.watcherSeen ? empty(t("shadow.none"), t("shadow.no_watcher")) : empty(t("shadow.none"), t("shadow.none_text"))),
         later.length ? h("section", { class: "stack" }, h("h2", {}, t("shadow.later")), later.map(one)) : null);
     }, ghosts.reload));
 }
@@ -169,10 +169,11 @@ function triggers(stats, again, restFor) {
       sender ? h("div", { class: "filters" }, button(t("shadow.of", { name: plain(sender, 80) }), () => again({ sender: null }), { sign: "close", look: "small" })) : null,
       h("div", { class: "tiles" },
         tile(t("shadow.hour"), number(state.ghostsLastHour), t("shadow.hour_of", { n: state.maxGhostsPerHour })),
-        tile(t("shadow.tokens"), compact(state.tokensToday), state.dayBudgetTokens === undefined ? t("costs.no_budget") : t("overview.budget", { budget: compact(state.dayBudgetTokens) })),
-        tile(t("shadow.cost"), dollars(state.costToday), state.dayBudget === undefined ? t("costs.no_budget") : t("overview.budget", { budget: dollars(state.dayBudget) })),
+        tile(t("shadow.cost"), dollars(state.costToday), `${state.dayBudget === undefined ? t("costs.no_budget") : t("overview.budget", { budget: dollars(state.dayBudget) })} · ${t("shadow.tokens", { n: compact(state.tokensToday), of: state.dayBudgetTokens === undefined ? "" : ` / ${compact(state.dayBudgetTokens)}` })}`),
+        tile(t("shadow.watcher"), h("span", { class: "middle" }, state.watcherSeen ? ago(state.watcherSeen) : t("shadow.not_heard")), t("shadow.watcher_text")),
         tile(t("composer.model"), h("span", { class: "middle" }, name(state.model || t("shadow.cheapest"), 40)), t(state.localOnly ? "shadow.local_only" : "shadow.any_place")),
         tile(t("shadow.quiet"), h("span", { class: "middle" }, state.quietHours ? name(state.quietHours, 30) : t("shadow.quiet_never")), t("shadow.cooldown", { n: number(state.cooldown / 1000) }))),
+      state.watcherLimits?.length ? notice([t("shadow.limits"), h("ul", { class: "bullets" }, state.watcherLimits.slice(0, 50).map((limit) => h("li", {}, block(limit, { most: 500 }))))], "warn") : null,
       state.droppedByWatchers ? notice(t("shadow.dropped", { n: state.droppedByWatchers }), "warn") : null,
       h("div", { class: "card" }, state.triggers.length ? table({
         label: t("shadow.tab_triggers"), rows: state.triggers, keyOf: (one) => one.trigger,
