@@ -216,6 +216,28 @@ async fn a_button_does_not_wait_behind_messages_that_wait_for_room() {
     supervisor.stop().await;
 }
 
+// Promises: GW-144, GW-236
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_does_not_wait_behind_messages_that_wait_for_the_room_that_it_makes() {
+    let api = BotApi::start();
+    let question = json!({"question": "Which one?", "choices": ["this", "that"]});
+    let ask = ScriptedReply::ToolCalls(vec![("talon__ask_user".to_owned(), question)]);
+    let provider = Provider::start([ask, says("Then neither."), says("Hello Bob.")]).await;
+    // Ada's message takes all the room there is, until it is answered.
+    let supervisor =
+        setting(Builder::new(), &api, &provider, "  limits: { channel_messages: 1 }").start().await;
+    api.write(ADA, ADA, "Choose", json!({})).await;
+    api.until_sent(&supervisor, 1).await;
+    api.write(BOB, BOB, "Hello", json!({})).await;
+    api.write(ADA, ADA, "neither of them", json!({})).await;
+    let sent = api.until_sent(&supervisor, 3).await;
+    let texts: Vec<_> = sent[1..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+    assert_eq!(texts, ["Then neither.", "Hello Bob."], "the answer is no message of its own");
+    let bodies = provider.bodies();
+    assert!(bodies.len() == 3 && bodies[1].contains("neither of them"), "{bodies:#?}");
+    supervisor.stop().await;
+}
+
 // Promises: GW-202, GW-205, GW-216
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_has_one_session_and_its_members_rights() {

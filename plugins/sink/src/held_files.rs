@@ -1,35 +1,76 @@
 //! Files that are asked for piece by piece, and downloaded whole.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use talon_sdk::channel::{ChannelReply, ChannelRequest, MAX_PIECE_BYTES};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
 
 use crate::delivery::Delivery;
 
-/// How many files are held until their last piece was asked for. 4: the files of one message are asked for one after the other, and of
-/// a further conversation the oldest is downloaded again.
-const MAX_HELD: usize = 4;
+/// The most files that are downloaded or held at once. 4: as many as the agent asks for at once; with the largest of 20 MB they have 80 MB.
+const MAX_FILES: usize = 4;
+/// How long a further file waits for a place. 20 s: well within the time of a call; then it is asked for again.
+const PLACE_TIME: Duration = Duration::from_secs(20);
+/// How long a file is held without being asked for its next piece. A minute: the agent asks at once, or not any more.
+const HOLD_TIME: Duration = Duration::from_secs(60);
 
-/// Files of which pieces were asked for.
-#[derive(Debug, Default)]
-pub struct HeldFiles(Mutex<VecDeque<(String, Bytes)>>);
+/// Files of which pieces were asked for. Cheap to clone; clones share the files.
+#[derive(Clone)]
+pub struct HeldFiles(Arc<Inner>);
+
+struct Inner {
+    held: Mutex<HeldMap>,
+    places: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct HeldMap {
+    files: HashMap<String, HeldFile>,
+    /// Counts what was ever held, so that a file which is held anew is not let go for its earlier time.
+    next: u64,
+}
+
+struct HeldFile {
+    number: u64,
+    bytes: Bytes,
+    /// Its place.
+    place: OwnedSemaphorePermit,
+}
+
+impl Default for HeldFiles {
+    fn default() -> Self {
+        let places = Arc::new(Semaphore::new(MAX_FILES));
+        Self(Arc::new(Inner { held: Mutex::default(), places }))
+    }
+}
 
 impl HeldFiles {
-    /// The piece that is asked for. A file that is not held is downloaded.
+    /// The piece that is asked for. A file that is not held is downloaded, once there is a place for it.
     pub async fn piece(
         &self,
         asked: &ChannelRequest,
         download: impl Future<Output = Result<Bytes, Delivery>>,
     ) -> ChannelReply {
-        let bytes = match self.take(&asked.file) {
-            Some(bytes) => bytes,
-            None => match download.await {
-                Ok(bytes) => bytes,
-                Err(delivery) => return delivery.channel_reply(),
-            },
+        let held = self.0.held.lock().files.remove(&asked.file);
+        let (bytes, place) = match held {
+            Some(HeldFile { bytes, place, .. }) => (bytes, place),
+            None => {
+                let place = timeout(PLACE_TIME, Arc::clone(&self.0.places).acquire_owned()).await;
+                // Closed by nobody.
+                let Ok(Ok(place)) = place else {
+                    return ChannelReply::retry("as many files as may be are under way");
+                };
+                match download.await {
+                    Ok(bytes) => (bytes, place),
+                    Err(delivery) => return delivery.channel_reply(),
+                }
+            }
         };
         let Some(rest) = usize::try_from(asked.offset).ok().and_then(|offset| bytes.get(offset..)) else {
             return ChannelReply::refused("the file has fewer bytes than were asked for before");
@@ -38,23 +79,29 @@ impl HeldFiles {
         let more = piece.len() < rest.len();
         let reply = ChannelReply::piece(piece, more);
         if more {
-            self.hold(&asked.file, bytes);
+            self.hold(&asked.file, bytes, place);
         }
         reply
     }
 
-    fn take(&self, file: &str) -> Option<Bytes> {
-        let mut held = self.0.lock();
-        let place = held.iter().position(|(id, _)| id == file)?;
-        held.remove(place).map(|(_, bytes)| bytes)
-    }
-
-    fn hold(&self, file: &str, bytes: Bytes) {
-        let mut held = self.0.lock();
-        held.push_back((file.to_owned(), bytes));
-        if held.len() > MAX_HELD {
-            held.pop_front();
-        }
+    /// Holds a file until its next piece is asked for, and lets it go if none is.
+    fn hold(&self, file: &str, bytes: Bytes, place: OwnedSemaphorePermit) {
+        let number = {
+            let mut held = self.0.held.lock();
+            held.next += 1;
+            let number = held.next;
+            held.files.insert(file.to_owned(), HeldFile { number, bytes, place });
+            number
+        };
+        let (inner, file) = (Arc::downgrade(&self.0), file.to_owned());
+        tokio::spawn(async move {
+            sleep(HOLD_TIME).await;
+            let Some(inner) = inner.upgrade() else { return };
+            let mut held = inner.held.lock();
+            if held.files.get(&file).is_some_and(|held| held.number == number) {
+                held.files.remove(&file);
+            }
+        });
     }
 }
 
@@ -78,12 +125,16 @@ mod tests {
         }
     }
 
+    fn whole() -> Bytes {
+        Bytes::from(vec![7; MAX_PIECE_BYTES + 3])
+    }
+
     // Promises: GW-228
     #[tokio::test]
     async fn a_file_is_downloaded_once_whatever_its_pieces() {
-        let (held, whole) = (HeldFiles::default(), Bytes::from(vec![7; MAX_PIECE_BYTES + 3]));
-        let first = held.piece(&asked("a", 0), async { Ok(whole.clone()) }).await;
-        assert_eq!(first, ChannelReply::piece(&whole[..MAX_PIECE_BYTES], true));
+        let held = HeldFiles::default();
+        let first = held.piece(&asked("a", 0), async { Ok(whole()) }).await;
+        assert_eq!(first, ChannelReply::piece(&whole()[..MAX_PIECE_BYTES], true));
         let second = held.piece(&asked("a", MAX_PIECE_BYTES), async { panic!("it is held") }).await;
         assert_eq!(second, ChannelReply::piece(&[7; 3], false));
         let gone = held.piece(&asked("a", 0), async { Err(Delivery::refused("gone")) }).await;
@@ -92,14 +143,22 @@ mod tests {
         assert!(!behind.is_delivered());
     }
 
-    #[test]
-    fn few_files_are_held() {
+    // Promises: GW-228
+    #[tokio::test(start_paused = true)]
+    async fn a_further_file_waits_for_a_place_and_one_that_nobody_wants_is_let_go() {
         let held = HeldFiles::default();
-        for number in 0..=MAX_HELD {
-            held.hold(&number.to_string(), Bytes::from_static(b"x"));
+        for number in 0..MAX_FILES {
+            held.piece(&asked(&number.to_string(), 0), async { Ok(whole()) }).await;
         }
-        assert_eq!(held.take("0"), None);
-        assert_eq!(held.take("1"), Some(Bytes::from_static(b"x")));
-        assert_eq!(held.take("1"), None);
+        // None of the others makes room for it.
+        let further = held.piece(&asked("further", 0), async { panic!("there is no place") }).await;
+        assert!(!further.is_delivered());
+        let second = held.piece(&asked("0", MAX_PIECE_BYTES), async { panic!("it is held") }).await;
+        assert_eq!(second, ChannelReply::piece(&[7; 3], false));
+        held.piece(&asked("further", 0), async { Ok(whole()) }).await;
+        sleep(HOLD_TIME).await;
+        tokio::task::yield_now().await;
+        let again = held.piece(&asked("1", 0), async { Ok(Bytes::from_static(b"x")) }).await;
+        assert_eq!(again, ChannelReply::piece(b"x", false));
     }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use talon_proto::agent::Error as TurnError;
 use talon_proto::agent::chunk::Kind;
 use talon_store::Session;
+use tokio::time::timeout;
 use tonic::{Code, Status};
 
-use super::files::FetchedFiles;
+use super::files::StoredFiles;
 use super::lane::Lane;
 use super::outbound::{Delivery, OutboundText};
 use super::pending::PendingMessage;
@@ -22,6 +24,9 @@ use crate::turns::{RunningTurn, Subscription};
 
 /// What a model is asked with files that came without a text.
 const NO_TEXT: &str = "(No text came with this.)";
+
+/// How long an answer waits for the calls before it that a verbose session shows. 15 s: some texts of a slow service.
+const LAST_CALLS: Duration = Duration::from_secs(15);
 
 /// How work on a message ended.
 enum Progress {
@@ -81,10 +86,12 @@ impl Channels {
 
     /// Asks, waits for the turn's end, and sends the answer.
     async fn answer(self: &Arc<Self>, mut message: PendingMessage) -> Progress {
+        // Fetched once, however often it is asked.
+        let mut files = None;
         loop {
             let answered = tokio::select! {
                 () = self.ending.cancelled() => return Progress::Interrupted,
-                answered = self.ask(&mut message) => answered,
+                answered = self.ask(&mut message, &mut files) => answered,
             };
             let text = match answered {
                 Ok(Some(text)) => text,
@@ -124,7 +131,11 @@ impl Channels {
     }
 
     /// The answer of a message's turn, which is begun if it was not. `None` if it was forgotten meanwhile.
-    async fn ask(self: &Arc<Self>, message: &mut PendingMessage) -> Result<Option<String>, Status> {
+    async fn ask(
+        self: &Arc<Self>,
+        message: &mut PendingMessage,
+        files: &mut Option<StoredFiles>,
+    ) -> Result<Option<String>, Status> {
         let stored = |error: &talon_store::Error| Status::unavailable(talon_error_chain::error_chain(error));
         if !self.store.has(message).await.map_err(|error| stored(&error))? {
             return Ok(None);
@@ -149,9 +160,16 @@ impl Channels {
                 tokio::task::yield_now().await;
                 continue;
             }
-            let files = self.fetch_files(message, &session.id.to_string()).await?;
-            let notice = files.notice();
-            match self.agent.ask(&session, self.request(message, &session, files)).await {
+            let is_of_session = |files: &&StoredFiles| files.session.is_none_or(|of| of == session.id);
+            let stored = match files.as_ref().filter(is_of_session) {
+                Some(stored) => stored.clone(),
+                None => {
+                    let Some(stored) = self.fetch_files(message, session.id).await? else { return Ok(None) };
+                    files.insert(stored).clone()
+                }
+            };
+            let notice = stored.notice();
+            match self.agent.ask(&session, self.request(message, &session, stored)).await {
                 Ok((running, following)) => {
                     message.asked = true;
                     self.keep(message).await;
@@ -170,14 +188,14 @@ impl Channels {
         }
     }
 
-    fn request(&self, message: &PendingMessage, session: &Session, files: FetchedFiles) -> TurnRequest {
+    fn request(&self, message: &PendingMessage, session: &Session, files: StoredFiles) -> TurnRequest {
         let channel =
             if message.channel == session.channel { String::new() } else { message.channel.clone() };
         let text = if message.text.trim().is_empty() { NO_TEXT } else { &message.text };
         TurnRequest {
             text: format!("{text}{}", files.note()),
-            images: files.media.images.into_iter().map(|(image, _)| image).collect(),
-            attachments: files.media.files.into_iter().map(|(file, _)| file).collect(),
+            images: files.images,
+            attachments: files.attachments,
             origin: MessageOrigin {
                 client_id: message.client_id(),
                 channel,
@@ -206,7 +224,23 @@ impl Channels {
         let texts = session.metadata.contains_key(VERBOSE).then_some(texts);
         let followed = async {
             let reading = self.read_turn(message, following, texts, &waits);
-            tokio::join!(reading, self.show_calls(&channel, &conversation, &id, to_show)).0
+            let showing = self.show_calls(&channel, &conversation, &id, to_show);
+            tokio::pin!(reading, showing);
+            let mut is_shown = false;
+            let read = loop {
+                tokio::select! {
+                    read = &mut reading => break read,
+                    () = &mut showing, if !is_shown => is_shown = true,
+                }
+            };
+            // The answer does not wait for them any longer.
+            if !is_shown && timeout(LAST_CALLS, showing).await.is_err() {
+                tracing::warn!(
+                    channel,
+                    "the last calls of a verbose session are not shown: its channel is too slow"
+                );
+            }
+            read
         };
         tokio::select! {
             followed = followed => followed?,
@@ -221,7 +255,7 @@ impl Channels {
         self: &Arc<Self>,
         message: &mut PendingMessage,
         mut following: Subscription,
-        mut texts: Option<CallTexts>,
+        texts: Option<CallTexts>,
         waits: &AtomicBool,
     ) -> Result<(), Status> {
         let mut read = Ok(());
@@ -240,15 +274,12 @@ impl Channels {
                 matches!(&kind, Kind::Approval(approval) if approval.state == PENDING),
                 Ordering::Relaxed,
             );
-            match (&kind, &mut texts) {
+            match (&kind, &texts) {
                 (Kind::Approval(approval), _) => self.show(message, approval).await,
                 (Kind::ToolCall(call), Some(texts)) => texts.push(call_text(call)),
                 (Kind::ToolResult(result), Some(texts)) => texts.push(result_text(result)),
                 _ => {}
             }
-        }
-        if let Some(texts) = texts {
-            texts.finish().await;
         }
         read
     }

@@ -10,7 +10,7 @@ use super::inbound::is_message;
 pub(super) enum EventReader {
     /// Messages.
     Messages,
-    /// Buttons, and that a plugin has started.
+    /// Buttons, that a plugin has started, what a channel does not pass on, and texts as far as they answer a question that waits.
     Buttons,
 }
 

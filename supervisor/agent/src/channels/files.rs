@@ -6,10 +6,11 @@ use talon_agent_settings::MediaKeys;
 use talon_extensions::contract::{
     ChannelFile, ChannelOp, ChannelOutcome, ChannelReply, ChannelRequest, FilePiece,
 };
+use talon_llm::model::Image;
 use talon_proto::agent::Media;
 use talon_sanitize::Raw;
-use talon_store::Error;
-use tokio::time::sleep;
+use talon_store::{Error, SessionId};
+use tokio::time::{Instant, sleep, timeout_at};
 use tonic::Status;
 
 use super::outbound::wait;
@@ -17,9 +18,14 @@ use super::pending::PendingMessage;
 use super::send::call;
 use super::service::Channels;
 use crate::error_status::store_error_status;
-use crate::media::{AcceptedMedia, accept};
+use crate::media::{AcceptedMedia, Attachment, accept};
 
-/// How often a piece is asked for. 4, within 14 s: somebody waits, and is told when the file cannot be had.
+/// The most messages whose files are fetched at once. 4: each holds `agent.media.request_bytes` and one more file, so 64 MiB in all. Further
+/// ones wait.
+pub(super) const MAX_FETCHING: usize = 4;
+/// How long all files of a message may take. 3 min: somebody waits, and is told which did not come.
+const FETCH_TIME: Duration = Duration::from_secs(180);
+/// How often a piece is asked for.
 const MAX_ATTEMPTS: u32 = 4;
 /// The longest wait between two of these attempts that a plugin may want.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -28,11 +34,22 @@ const MAX_NAME_BYTES: usize = 128;
 /// How much of a reason is shown.
 const MAX_REASON_BYTES: usize = 300;
 
-/// The files of a message.
+/// The files of a message with their bytes.
 #[derive(Debug, Default)]
-pub(super) struct FetchedFiles {
+struct FetchedFiles {
     /// Those that are passed on.
-    pub(super) media: AcceptedMedia,
+    media: AcceptedMedia,
+    /// One line for each other one: which it is, and why.
+    left_out: Vec<String>,
+}
+
+/// The files of a message, whose bytes are stored with its session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StoredFiles {
+    /// `None` without files.
+    pub(super) session: Option<SessionId>,
+    pub(super) images: Vec<Image>,
+    pub(super) attachments: Vec<Attachment>,
     /// One line for each other one: which it is, and why.
     pub(super) left_out: Vec<String>,
 }
@@ -64,7 +81,9 @@ impl FetchedFiles {
         own.files.extend(new.files);
         Ok(())
     }
+}
 
+impl StoredFiles {
     /// What stands behind the message's text, for the model.
     pub(super) fn note(&self) -> String {
         self.left_out.iter().map(|line| format!("\n\n(A file was not passed on: {line}.)")).collect()
@@ -77,45 +96,74 @@ impl FetchedFiles {
 }
 
 impl Channels {
-    /// Fetches the files of a message, and stores those that are passed on with its session.
+    /// Fetches the files of a message, and stores those that are passed on with its session. `None` if the message or the session was
+    /// forgotten meanwhile; then nothing is stored.
     ///
     /// # Errors
     /// Those of the store. A file that cannot be had is none of them.
     pub(super) async fn fetch_files(
         &self,
         message: &PendingMessage,
-        session: &str,
-    ) -> Result<FetchedFiles, Status> {
+        session: SessionId,
+    ) -> Result<Option<StoredFiles>, Status> {
+        if message.files.is_empty() {
+            return Ok(Some(StoredFiles::default()));
+        }
+        // Closed by nobody.
+        let _place = self.fetching.acquire().await;
+        let fetched = self.fetch(message).await;
+        let (media, id) = (&self.agent.media, session.to_string());
+        let stored = async {
+            let is_kept = self.store.has(message).await?;
+            if !is_kept || self.agent.sessions.get(session).await?.is_none() {
+                return Ok(false);
+            }
+            media.add(&id, &fetched.media.images).await?;
+            media.add_files(&id, &fetched.media.files).await?;
+            if self.agent.sessions.get(session).await?.is_none() {
+                // It was deleted in this moment, and its media before these.
+                media.forget(&id).await?;
+                return Ok(false);
+            }
+            Ok::<_, Error>(true)
+        };
+        let AcceptedMedia { images, files } = match stored.await {
+            Ok(true) => fetched.media,
+            Ok(false) => return Ok(None),
+            Err(Error::Quota { .. }) => {
+                let why = "there is no more room for files (agent.media.total_bytes)".to_owned();
+                let left_out = vec![why];
+                return Ok(Some(StoredFiles { session: Some(session), left_out, ..StoredFiles::default() }));
+            }
+            Err(error) => return Err(store_error_status(&error)),
+        };
+        Ok(Some(StoredFiles {
+            session: Some(session),
+            images: images.into_iter().map(|(image, _)| image).collect(),
+            attachments: files.into_iter().map(|(file, _)| file).collect(),
+            left_out: fetched.left_out,
+        }))
+    }
+
+    async fn fetch(&self, message: &PendingMessage) -> FetchedFiles {
         let keys = self.agent.setup().settings.agent.media;
-        let mut fetched = FetchedFiles::default();
+        let (mut fetched, until) = (FetchedFiles::default(), Instant::now() + FETCH_TIME);
         for (number, file) in message.files.iter().enumerate() {
             let name = Raw::from(file.name.as_str()).line_within(MAX_NAME_BYTES).into_string();
             let name = if name.trim().is_empty() { format!("file {}", number + 1) } else { name };
-            let taken = match self.fetch_file(message, file, &keys).await {
-                Ok(data) => fetched.add(Media { data, name: name.clone() }, &keys),
-                Err(why) => Err(why),
+            let taken = match timeout_at(until, self.fetch_file(message, file, &keys)).await {
+                Ok(Ok(data)) => fetched.add(Media { data, name: name.clone() }, &keys),
+                Ok(Err(why)) => Err(why),
+                Err(_) => Err(format!("it did not come within {} s", FETCH_TIME.as_secs())),
             };
             if let Err(why) = taken {
                 let why = Raw::from(why).line_within(MAX_REASON_BYTES).into_string();
                 let (channel, id) = (&message.channel, &message.id);
                 tracing::warn!(channel, id, why, "a file of a message is not passed on");
-                // Some reasons name the file by themselves.
-                fetched.left_out.push(if why.contains(&name) { why } else { format!("{name}: {why}") });
+                fetched.left_out.push(format!("{name}: {why}"));
             }
         }
-        let media = &self.agent.media;
-        let stored = async {
-            media.add(session, &fetched.media.images).await?;
-            media.add_files(session, &fetched.media.files).await
-        };
-        match stored.await {
-            Ok(()) => Ok(fetched),
-            Err(Error::Quota { .. }) => {
-                let why = "there is no more room for files (agent.media.total_bytes)".to_owned();
-                Ok(FetchedFiles { left_out: vec![why], ..FetchedFiles::default() })
-            }
-            Err(error) => Err(store_error_status(&error)),
-        }
+        fetched
     }
 
     /// The bytes of a file, or why there are none.
@@ -197,7 +245,6 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_said_with_the_key() {
         let keys = MediaKeys { files: 2, file_bytes: 1500, request_bytes: 2000, ..MediaKeys::default() };
         let mut fetched = FetchedFiles::default();
-        assert!(fetched.note().is_empty() && fetched.notice().is_none());
         fetched.add(text("a.txt", 1200), &keys).expect("it fits");
         for (file, key) in [
             (text("b.txt", 1000), "agent.media.request_bytes"),
@@ -208,8 +255,10 @@ mod tests {
         fetched.add(text("d.txt", 700), &keys).expect("it fits");
         assert!(fetched.add(text("e.txt", 1), &keys).expect_err("too many").contains("agent.media.files"));
         assert_eq!(fetched.media.files.len(), 2);
-        fetched.left_out.push("e.txt: too many".to_owned());
-        assert_eq!(fetched.note(), "\n\n(A file was not passed on: e.txt: too many.)");
-        assert_eq!(fetched.notice().as_deref(), Some("⚠️ Not passed on: e.txt: too many."));
+        let mut stored = StoredFiles::default();
+        assert!(stored.note().is_empty() && stored.notice().is_none());
+        stored.left_out.push("e.txt: too many".to_owned());
+        assert_eq!(stored.note(), "\n\n(A file was not passed on: e.txt: too many.)");
+        assert_eq!(stored.notice().as_deref(), Some("⚠️ Not passed on: e.txt: too many."));
     }
 }

@@ -59,9 +59,17 @@ impl Channels {
         let events = self.agent.plugin_events();
         let source = reader.source(&self.agent.event_source());
         let after = self.cursor(reader).await?;
+        let heard = self.cursor(EventReader::Messages).await?;
+        {
+            let mut known = self.heard.lock().await;
+            known.last = known.last.max(heard);
+        }
         let stream = match events.subscribe(after).await {
             // They are of another log: its directory was lost, or replaced.
-            Err(status) if status.code() == Code::OutOfRange && after > 0 => events.subscribe(0).await?,
+            Err(status) if status.code() == Code::OutOfRange && after > 0 => {
+                self.heard.lock().await.last = 0;
+                events.subscribe(0).await?
+            }
             stream => stream?,
         };
         let mut stream = stream.ready_chunks(MAX_EVENTS);
@@ -73,6 +81,8 @@ impl Channels {
                         last = Some(event.number);
                         if reader.reads(&event) {
                             is_taken |= self.take(&event).await?;
+                        } else if reader == EventReader::Buttons {
+                            is_taken |= self.answer_early(&event).await?;
                         }
                     }
                     Err(status) => failure = Some(status),
@@ -81,6 +91,12 @@ impl Channels {
             if let Some(last) = last.filter(|_| is_taken) {
                 // Only now: what has no row comes again. Of messages the other reader keeps no cursor: it passes them once more.
                 self.store.set_cursor(&source, last).await?;
+                if reader == EventReader::Messages {
+                    let answered = std::mem::take(&mut self.heard.lock().await.answered);
+                    for (channel, event) in answered {
+                        self.store.forget_answered(&channel, &event).await?;
+                    }
+                }
             }
             if let Some(status) = failure {
                 return Err(status.into());
@@ -144,12 +160,17 @@ impl Channels {
                 self.refuse(&entry, &speaker, mentioned, &what);
                 Ok(())
             }
-            Ok(InboundEvent::Message(message)) => self.hear(&entry, message).await,
+            Ok(InboundEvent::Message(message)) => self.hear(&entry, message, event.number).await,
         }
     }
 
     /// Takes a message: it answers a question that waits, or becomes a turn.
-    async fn hear(self: &Arc<Self>, entry: &ChannelEntry, message: InboundMessage) -> Result<(), Error> {
+    async fn hear(
+        self: &Arc<Self>,
+        entry: &ChannelEntry,
+        message: InboundMessage,
+        number: u64,
+    ) -> Result<(), Error> {
         let setup = self.agent.setup();
         let speaker = &message.speaker;
         let routed = route(entry, &setup.settings.agent, speaker).and_then(|route| {
@@ -170,14 +191,48 @@ impl Channels {
                 return Ok(());
             }
         };
-        if message.files.is_empty() && self.answer_question(&route, &entry.name, &message.text).await {
-            return Ok(());
+        {
+            let mut heard = self.heard.lock().await;
+            heard.last = heard.last.max(number);
+            if self.store.is_answered(&entry.name, &message.id).await? {
+                heard.answered.push((entry.name.clone(), message.id));
+                return Ok(());
+            }
+            if message.files.is_empty() && self.answer_question(&route, &entry.name, &message.text).await {
+                return Ok(());
+            }
         }
         let (conversation, id) = (speaker.conversation.clone(), message.id.clone());
         if self.accept(&entry.name, message, route).await? == (AcceptOutcome::TooMany { is_first: true }) {
             self.say(&entry.name, &conversation, format!("full:{id}"), TOO_MANY.to_owned());
         }
         Ok(())
+    }
+
+    /// Has a text answer a question before its turn as a message comes, which may have to wait for the room that the answer makes.
+    /// Returns whether it did.
+    async fn answer_early(&self, event: &HostEvent) -> Result<bool, Error> {
+        let heard = self.heard.lock().await;
+        if event.number <= heard.last {
+            return Ok(false);
+        }
+        let Some(Ok(InboundEvent::Message(message))) = inbound(event) else { return Ok(false) };
+        let of_plugin = |entry: &ChannelEntry| entry.action.split('.').next() == Some(plugin(event));
+        let Some(entry) = self.entries().into_iter().find(of_plugin) else { return Ok(false) };
+        let (setup, speaker) = (self.agent.setup(), &message.speaker);
+        let Ok(route) = route(&entry, &setup.settings.agent, speaker) else { return Ok(false) };
+        let is_text =
+            message.files.is_empty() && is_addressed(&entry, speaker, &message.text, message.mentioned);
+        // One whose turn came, although its event does not count as read yet.
+        let is_asked = || {
+            let lanes = self.lanes.lock();
+            lanes.get(&route.owner).is_some_and(|lane| lane.has(&entry.name, &message.id))
+        };
+        if !is_text || is_asked() || !self.answer_question(&route, &entry.name, &message.text).await {
+            return Ok(false);
+        }
+        self.store.put_answered(&entry.name, &message.id).await?;
+        Ok(true)
     }
 
     /// Says of something that it is not passed on, to somebody who may speak there. Strangers get no answer, and groups none that is

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use ulid::{Generator, Ulid};
 
 use super::event_reader::EventReader;
+use super::files::MAX_FETCHING;
 use super::inbound::InboundMessage;
 use super::lane::Lane;
 use super::pending::PendingMessage;
@@ -42,7 +43,20 @@ pub(crate) struct Channels {
     pub(super) features: Mutex<HashMap<String, Vec<ChannelFeature>>>,
     /// For short texts of our own that are being sent.
     pub(super) own_texts: Arc<Semaphore>,
+    /// For messages whose files are being fetched.
+    pub(super) fetching: Semaphore,
+    /// Locked while a text is compared with what waits for one.
+    pub(super) heard: tokio::sync::Mutex<HeardMessages>,
     ids: Mutex<Generator>,
+}
+
+/// How far the messages are read.
+#[derive(Debug, Default)]
+pub(super) struct HeardMessages {
+    /// The number of the last one whose turn came, in the supervisor's log.
+    pub(super) last: u64,
+    /// Channel and event of those that answered a question before their turn came, until their events count as read.
+    pub(super) answered: Vec<(String, String)>,
 }
 
 /// What became of a message that arrived.
@@ -71,6 +85,8 @@ impl Channels {
             wake_opener: Notify::new(),
             features: Mutex::default(),
             own_texts: Arc::new(Semaphore::new(MAX_OWN_TEXTS)),
+            fetching: Semaphore::new(MAX_FETCHING),
+            heard: tokio::sync::Mutex::default(),
             ids: Mutex::new(Generator::new()),
         })
     }

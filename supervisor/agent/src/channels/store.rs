@@ -12,6 +12,8 @@ const PAGE: u32 = 100;
 const MESSAGE: &str = "message/";
 /// The number of the last event that was read, by its source.
 const CURSOR: &str = "cursor/";
+/// Messages that answered a question before their turn came, by channel and event.
+const ANSWERED: &str = "answered/";
 
 /// Reads and writes.
 #[derive(Clone)]
@@ -72,6 +74,21 @@ impl ChannelStore {
         self.kv.delete(&self.namespace.plugin, &Key::new(format!("{MESSAGE}{id}"))?).await.map(drop)
     }
 
+    /// Notes that a message answered a question before its turn came, so that it becomes none.
+    pub(super) async fn put_answered(&self, channel: &str, event: &str) -> Result<(), Error> {
+        self.kv.set(&self.namespace, &answered_key(channel, event)?, Vec::new()).await
+    }
+
+    /// Whether a message answered a question before its turn came.
+    pub(super) async fn is_answered(&self, channel: &str, event: &str) -> Result<bool, Error> {
+        Ok(self.kv.get(&self.namespace.plugin, &answered_key(channel, event)?).await?.is_some())
+    }
+
+    /// Forgets that it did, once its event counts as read.
+    pub(super) async fn forget_answered(&self, channel: &str, event: &str) -> Result<(), Error> {
+        self.kv.delete(&self.namespace.plugin, &answered_key(channel, event)?).await.map(drop)
+    }
+
     pub(super) async fn cursor(&self, source: &str) -> Result<Option<u64>, Error> {
         let value = self.kv.get(&self.namespace.plugin, &Key::new(format!("{CURSOR}{source}"))?).await?;
         Ok(value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok()))
@@ -82,6 +99,10 @@ impl ChannelStore {
             .set(&self.namespace, &Key::new(format!("{CURSOR}{source}"))?, number.to_string().into_bytes())
             .await
     }
+}
+
+fn answered_key(channel: &str, event: &str) -> Result<Key, Error> {
+    Ok(Key::new(format!("{ANSWERED}{channel}/{event}"))?)
 }
 
 /// Removes what a sender wrote and is not answered yet. What a turn has begun ends with its session.
@@ -134,5 +155,10 @@ mod tests {
         forget_sender(opened.key_values(), "ada").await.expect("forgotten");
         store.replace(&message).await.expect("nothing to store");
         assert!(!store.has(&message).await.expect("read"));
+        store.put_answered("telegram", "u/8").await.expect("stored");
+        assert!(!store.is_answered("telegram", "u/7").await.expect("read"));
+        assert!(store.is_answered("telegram", "u/8").await.expect("read"));
+        store.forget_answered("telegram", "u/8").await.expect("forgotten");
+        assert!(!store.is_answered("telegram", "u/8").await.expect("read"));
     }
 }

@@ -1,46 +1,63 @@
 //! The calls of a turn, as a session shows them in its conversation whose `verbose` is on.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
+use talon_extensions::contract::{ChannelOp, ChannelOutcome, ChannelRequest};
 use talon_proto::agent::{ToolCall, ToolResult};
 use talon_sanitize::Raw;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
-use super::outbound::OutboundText;
+use super::send::send;
 use super::service::Channels;
 
 /// The most characters of one call's arguments, or of its result. What is cut can be read with `talon session show`.
 const MAX_SHOWN_CHARS: usize = 1500;
 /// The most texts of one turn that wait to be sent. 64: one more is left out, and that is said.
 const MAX_WAITING: usize = 64;
+/// The least and the longest wait before the second attempt.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Where the texts of a turn go.
 pub(super) struct CallTexts {
     sender: mpsc::Sender<String>,
-    left_out: u64,
+    left_out: Arc<AtomicU64>,
+}
+
+/// The texts that wait.
+pub(super) struct WaitingTexts {
+    receiver: mpsc::Receiver<String>,
+    left_out: Arc<AtomicU64>,
 }
 
 impl CallTexts {
-    pub(super) fn new() -> (Self, mpsc::Receiver<String>) {
+    pub(super) fn new() -> (Self, WaitingTexts) {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
-        (Self { sender, left_out: 0 }, receiver)
+        let left_out = Arc::<AtomicU64>::default();
+        (Self { sender, left_out: Arc::clone(&left_out) }, WaitingTexts { receiver, left_out })
     }
 
     /// Shows a text, or counts it if too many wait.
-    pub(super) fn push(&mut self, text: String) {
+    pub(super) fn push(&self, text: String) {
         if self.sender.try_send(text).is_err() {
-            self.left_out += 1;
+            self.left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
 
-    /// The turn is over: says what was left out.
-    pub(super) async fn finish(self) {
-        if self.left_out > 0 {
-            let text = format!("({} more calls and results: talon session show)", self.left_out);
-            // Without a receiver there is nobody to tell.
-            let _sent = self.sender.send(text).await;
+impl WaitingTexts {
+    /// The next text. When the turn is over, at last how many were left out.
+    async fn next(&mut self) -> Option<String> {
+        if let Some(text) = self.receiver.recv().await {
+            return Some(text);
         }
+        let left_out = self.left_out.swap(0, Ordering::Relaxed);
+        (left_out > 0).then(|| format!("({left_out} more calls and results: talon session show)"))
     }
 }
 
@@ -99,21 +116,54 @@ fn bounded(text: &str) -> String {
 }
 
 impl Channels {
-    /// Sends texts in their order, until there are no more. Each is tried as an answer is.
+    /// Sends texts in their order, until there are no more, or until one cannot be sent: they are not kept, so that no answer waits for them.
     pub(super) async fn show_calls(
         &self,
         channel: &str,
         conversation: &str,
-        message: &str,
-        mut texts: mpsc::Receiver<String>,
+        turn: &str,
+        mut texts: WaitingTexts,
     ) {
         let mut number = 0_u32;
-        while let Some(text) = texts.recv().await {
+        while let Some(text) = texts.next().await {
             number = number.saturating_add(1);
-            let id = format!("{message}.call{number}");
-            let said = OutboundText { channel, conversation, id: &id, text: &text, buttons: &[] };
-            self.deliver(said, None).await;
+            if let Err(reason) =
+                self.show_call(channel, conversation, &format!("{turn}.{number}"), &text).await
+            {
+                tracing::warn!(
+                    channel,
+                    reason,
+                    "further calls of a verbose session are not shown in its channel"
+                );
+                return;
+            }
         }
+    }
+
+    /// Sends a text, in as many parts as the channel wants, each tried twice.
+    async fn show_call(&self, channel: &str, conversation: &str, id: &str, text: &str) -> Result<(), String> {
+        let (mut sent, mut attempt) = (0, 1);
+        while let Some(left) = text.get(sent..).filter(|left| !left.trim().is_empty()) {
+            let Some(entry) = self.entry(channel) else {
+                return Err("its channel is not configured any more".to_owned());
+            };
+            let request = ChannelRequest {
+                id: format!("{id}.{sent}"),
+                conversation: conversation.to_owned(),
+                text: left.to_owned(),
+                attempt,
+                ..ChannelRequest::of(ChannelOp::Send)
+            };
+            match send(&*self.host, &entry, &request).await {
+                ChannelOutcome::Sent(bytes) => (sent, attempt) = (sent + bytes, 1),
+                ChannelOutcome::Retry { after, .. } if attempt == 1 => {
+                    attempt = 2;
+                    sleep(after.unwrap_or_default().clamp(FIRST_WAIT, LONGEST_WAIT)).await;
+                }
+                ChannelOutcome::Retry { reason, .. } | ChannelOutcome::Refused(reason) => return Err(reason),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -153,14 +203,13 @@ mod tests {
     // Promises: GW-230
     #[tokio::test]
     async fn what_is_too_much_is_counted_and_said() {
-        let (mut texts, mut waiting) = CallTexts::new();
+        let (texts, mut waiting) = CallTexts::new();
         (0..MAX_WAITING + 3).for_each(|number| texts.push(number.to_string()));
-        let finishing = tokio::spawn(texts.finish());
+        drop(texts);
         let mut shown = Vec::new();
-        while let Some(text) = waiting.recv().await {
+        while let Some(text) = waiting.next().await {
             shown.push(text);
         }
-        finishing.await.expect("it ends");
         assert_eq!(shown.len(), MAX_WAITING + 1);
         assert_eq!(shown.last().map(String::as_str), Some("(3 more calls and results: talon session show)"));
     }
