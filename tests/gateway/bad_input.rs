@@ -1,11 +1,14 @@
 //! What comes from the network and is none of a client's: each meets a limit or a typed error, and others are served.
 
 use std::collections::BTreeSet;
+use std::future::ready;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt as _, stream};
 use talon_proto::host::GatewayStatus;
 use talon_tests::Builder;
+use talon_tests::http::Answer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -219,10 +222,18 @@ async fn a_token_of_one_session_opens_that_one_alone() {
     supervisor.stop().await;
 }
 
+/// Sessions that are made at once.
+const AT_ONCE: usize = 8;
+
 /// Sessions of one sender, for the test of their limit: 8, or as many as `TALON_TEST_SESSIONS` says (`make long`: 10,000).
 fn most_sessions() -> usize {
     std::env::var("TALON_TEST_SESSIONS")
         .map_or(8, |most| most.parse().expect("TALON_TEST_SESSIONS is a number"))
+}
+
+async fn make_session(address: SocketAddr, token: &str) -> Answer {
+    let headers = [&*bearer(token), "Content-Type: application/json"];
+    request(address, "POST", "/api/sessions", &headers, "{}").await
 }
 
 // Promises: GW-261
@@ -237,22 +248,17 @@ async fn a_sender_has_so_many_sessions_and_others_have_theirs() {
     let (address, _) = serving(&supervisor).await;
     let (many, _) = token(&supervisor, &["--scope", "chat"]).await;
     let (other, _) = token(&supervisor, &["--scope", "chat"]).await;
-    let make = async |token: &str| {
-        let headers = [&*bearer(token), "Content-Type: application/json"];
-        request(address, "POST", "/api/sessions", &headers, "{}").await
-    };
-    for _ in 0..most {
-        assert_eq!(make(&many).await.status, 201);
-    }
-    let refused = make(&many).await;
+    let made = stream::iter(0..most).map(|_| make_session(address, &many)).buffer_unordered(AT_ONCE);
+    made.for_each(|answer| ready(assert_eq!(answer.status, 201, "{answer:?}"))).await;
+    let refused = make_session(address, &many).await;
     assert_eq!((refused.status, problem(&refused).as_str()), (409, "conflict"), "{refused:?}");
     assert!(refused.body.contains("agent.sessions.per_sender"), "{refused:?}");
-    assert_eq!(make(&other).await.status, 201, "others are unharmed");
+    assert_eq!(make_session(address, &other).await.status, 201, "others are unharmed");
     // Room comes back.
     let listed = get(address, "/api/sessions", &[&bearer(&many)]).await;
     let listed: serde_json::Value = serde_json::from_str(&listed.body).expect("JSON");
     let path = format!("/api/sessions/{}", listed["items"][0]["id"].as_str().expect("an id"));
     assert_eq!(request(address, "DELETE", &path, &[&bearer(&many)], "").await.status, 204);
-    assert_eq!(make(&many).await.status, 201);
+    assert_eq!(make_session(address, &many).await.status, 201);
     supervisor.stop().await;
 }

@@ -27,7 +27,7 @@ impl SessionCounts {
             return Ok(());
         }
         let counted = sessions.count(sender, most).await.map_err(|error| store_error_status(&error))?;
-        self.know(sender, counted);
+        self.know(sender, counted, most);
         if self.add_known(sender, most) {
             return Ok(());
         }
@@ -48,8 +48,12 @@ impl SessionCounts {
         }
     }
 
-    fn know(&self, sender: &str, count: u32) {
+    /// Takes what the store counted, unless somebody else has counted meanwhile: sessions that are being made are in that count already.
+    fn know(&self, sender: &str, count: u32, most: u32) {
         let mut counts = self.0.lock();
+        if counts.get(sender).is_some_and(|known| *known < most) {
+            return;
+        }
         if counts.len() >= MAX_SENDERS && !counts.contains_key(sender) {
             counts.clear();
         }
