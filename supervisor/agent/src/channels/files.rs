@@ -20,9 +20,6 @@ use super::service::Channels;
 use crate::error_status::store_error_status;
 use crate::media::{AcceptedMedia, Attachment, accept};
 
-/// The most messages whose files are fetched at once. 4: each holds `agent.media.request_bytes` and one more file, so 64 MiB in all. Further
-/// ones wait.
-pub(super) const MAX_FETCHING: usize = 4;
 /// How long all files of a message may take. 3 min: somebody waits, and is told which did not come.
 const FETCH_TIME: Duration = Duration::from_secs(180);
 /// How often a piece is asked for.

@@ -13,7 +13,6 @@ use tokio_util::task::TaskTracker;
 use ulid::{Generator, Ulid};
 
 use super::event_reader::EventReader;
-use super::files::MAX_FETCHING;
 use super::inbound::InboundMessage;
 use super::lane::Lane;
 use super::pending::PendingMessage;
@@ -24,6 +23,9 @@ use crate::hooks::RoleHost;
 
 /// The most short texts of our own that are being sent at once. 64: a channel that does not take them cannot fill the memory.
 const MAX_OWN_TEXTS: usize = 64;
+/// The most messages whose files are fetched at once. 4: each holds `agent.media.request_bytes` and one more file, so 64 MiB in all. Further
+/// ones wait.
+const MAX_FETCHING: usize = 4;
 
 /// The channels of a running agent.
 pub(crate) struct Channels {
