@@ -225,7 +225,7 @@ async fn a_token_of_one_session_opens_that_one_alone() {
 /// Sessions that are made at once.
 const AT_ONCE: usize = 8;
 
-/// Sessions of one sender, for the test of their limit: 8, or as many as `TALON_TEST_SESSIONS` says (`make long`: 10,000).
+/// Sessions of one sender, for the test of their limit: 8, or as many as `TALON_TEST_SESSIONS` says (`make long`: 1,000, since each is synced twice).
 fn most_sessions() -> usize {
     std::env::var("TALON_TEST_SESSIONS")
         .map_or(8, |most| most.parse().expect("TALON_TEST_SESSIONS is a number"))
