@@ -168,7 +168,7 @@ async fn sessions_of_many_senders_stream_at_once_and_nothing_is_lost() {
 // Promises: GW-138
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_of_one_sender_stream_at_once_where_that_is_configured() {
-    let count = crowd(30);
+    let count = crowd(20);
     let gate = Gate::closed();
     let provider = answers_in_pieces(&gate).await;
     let agent = "  limits: { turns_per_sender: 1024, requests_per_user: 4096 }";
@@ -240,7 +240,7 @@ pub(super) async fn until_end(socket: &mut Socket) -> Vec<Value> {
 // Promises: GW-142
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_stall_hold_little_and_go_on_from_their_cursors() {
-    let count = crowd(40);
+    let count = crowd(20);
     let provider = Provider::responding(|question| {
         if !question.to_string().contains("Tell me all") {
             return says("Hi.");

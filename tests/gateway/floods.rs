@@ -85,7 +85,7 @@ async fn flood(setting: &Setting, token: &str) -> Infallible {
 // Promises: GW-148
 #[tokio::test(flavor = "multi_thread")]
 async fn floods_of_one_sender_and_of_connections_leave_others_unharmed() {
-    let (count, turns) = (crowd(100), crowd(20).min(MAX_TURNS));
+    let (count, turns) = (crowd(50), crowd(8).min(MAX_TURNS));
     let provider = Provider::responding(|_| says("Hi.")).await;
     // The flood and the others come from one address here.
     let setting = start_all(provider, "", "limits: { requests_per_minute_per_address: 1000000 }").await;
@@ -116,7 +116,7 @@ async fn floods_of_one_sender_and_of_connections_leave_others_unharmed() {
 // Promises: GW-148
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_with_thousands_of_sessions_leaves_others_unharmed() {
-    let (count, turns) = (10 * crowd(20), crowd(10).min(MAX_TURNS));
+    let (count, turns) = (10 * crowd(10), crowd(6).min(MAX_TURNS));
     let provider = Provider::responding(|_| says("Hi.")).await;
     let limits = "limits: { requests_per_minute: 1000000, requests_per_minute_per_address: 1000000 }";
     let setting = start_all(provider, "", limits).await;
