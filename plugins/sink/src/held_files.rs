@@ -148,14 +148,14 @@ mod tests {
     async fn a_further_file_waits_for_a_place_and_one_that_nobody_wants_is_let_go() {
         let held = HeldFiles::default();
         for number in 0..MAX_FILES {
-            held.piece(&asked(&number.to_string(), 0), async { Ok(whole()) }).await;
+            assert!(held.piece(&asked(&number.to_string(), 0), async { Ok(whole()) }).await.is_delivered());
         }
         // None of the others makes room for it.
         let further = held.piece(&asked("further", 0), async { panic!("there is no place") }).await;
         assert!(!further.is_delivered());
         let second = held.piece(&asked("0", MAX_PIECE_BYTES), async { panic!("it is held") }).await;
         assert_eq!(second, ChannelReply::piece(&[7; 3], false));
-        held.piece(&asked("further", 0), async { Ok(whole()) }).await;
+        assert!(held.piece(&asked("further", 0), async { Ok(whole()) }).await.is_delivered());
         sleep(HOLD_TIME).await;
         tokio::task::yield_now().await;
         let again = held.piece(&asked("1", 0), async { Ok(Bytes::from_static(b"x")) }).await;
