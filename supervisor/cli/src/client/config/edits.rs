@@ -3,33 +3,38 @@
 use serde_json::{Map, Value};
 use talon_proto::host::ConfigEdit;
 
+use super::key;
 use super::values::message;
 use crate::failure::Failure;
 
 /// The edits of `KEY=VALUE` and `--unset KEY`. A value is JSON, and a text if it is none.
 ///
 /// # Errors
-/// A [`Failure`] if a key has an empty step, or is there twice.
+/// A [`Failure`] if a key has an empty step, or is there twice, or if a value is `null`, which no key has.
 pub(super) fn edits_of_pairs(
     pairs: Vec<(String, String)>,
     unset: Vec<String>,
 ) -> Result<Vec<ConfigEdit>, Failure> {
     let set = pairs.into_iter().map(|(key, text)| {
         let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        (key, Some(message(value)))
+        (key, Some(value))
     });
     let mut edits: Vec<ConfigEdit> = Vec::new();
     for (key, value) in set.chain(unset.into_iter().map(|key| (key, None))) {
-        let steps: Vec<String> = key.split('.').map(str::to_owned).collect();
-        if steps.iter().any(String::is_empty) {
+        let Some(steps) = key::steps(&key) else {
             return Err(Failure::usage(format!(
-                "{key:?} is no key: its steps are joined by single dots, as in agent.turn.iterations"
+                "{key:?} is no key: its names are joined by single dots, as in agent.turn.iterations, and one with a dot is quoted, as in a.\"b.c\""
+            )));
+        };
+        if value == Some(Value::Null) {
+            return Err(Failure::usage(format!(
+                "null is no value of {key:?}: --unset {key} has the configuration file decide, and '\"null\"' is the text"
             )));
         }
         if edits.iter().any(|edit| edit.key == steps) {
             return Err(Failure::usage(format!("the key {key:?} is given twice: give it once")));
         }
-        edits.push(ConfigEdit { key: steps, value });
+        edits.push(ConfigEdit { key: steps, value: value.map(message) });
     }
     Ok(edits)
 }
@@ -37,7 +42,7 @@ pub(super) fn edits_of_pairs(
 /// The edits of a JSON merge patch (RFC 7396). An object is a patch of what is below it, `null` removes, anything else is set.
 ///
 /// # Errors
-/// A [`Failure`] if it is no JSON object, or has no key.
+/// A [`Failure`] if it is no JSON object, or has no key, or an object below a key is empty: such a patch would change nothing there.
 pub(super) fn edits_of_merge_patch(text: &str) -> Result<Vec<ConfigEdit>, Failure> {
     let patch: Value = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("the patch is no JSON: {error}")))?;
@@ -47,7 +52,7 @@ pub(super) fn edits_of_merge_patch(text: &str) -> Result<Vec<ConfigEdit>, Failur
         ));
     };
     let mut edits = Vec::new();
-    collect(patch, &[], &mut edits);
+    collect(patch, &[], &mut edits)?;
     if edits.is_empty() {
         return Err(Failure::usage("the patch changes nothing: it has no key with a value or null"));
     }
@@ -55,15 +60,22 @@ pub(super) fn edits_of_merge_patch(text: &str) -> Result<Vec<ConfigEdit>, Failur
 }
 
 /// The parser of JSON bounds the depth.
-fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) {
+fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) -> Result<(), Failure> {
     for (name, value) in patch {
         let key = [above, &[name]].concat();
         match value {
-            Value::Object(below) => collect(below, &key, edits),
+            Value::Object(below) if below.is_empty() => {
+                return Err(Failure::usage(format!(
+                    "{} is {{}}, which changes nothing: name keys below it, or write null to remove it",
+                    key::text(&key)
+                )));
+            }
+            Value::Object(below) => collect(below, &key, edits)?,
             Value::Null => edits.push(ConfigEdit { key, value: None }),
             value => edits.push(ConfigEdit { key, value: Some(message(value)) }),
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -107,6 +119,15 @@ mod tests {
             assert!(edits_of_pairs(vec![pair(wrong, "1")], Vec::new()).is_err(), "{wrong}");
         }
         assert!(edits_of_pairs(vec![pair("a.b", "1")], vec!["a.b".to_owned()]).is_err());
+        assert!(edits_of_pairs(vec![pair("a.b", "1")], vec!["a.\"b\"".to_owned()]).is_err());
+        let dotted = edits_of_pairs(vec![pair("models.\"gpt-4.1\".price", "1")], Vec::new()).unwrap();
+        assert_eq!(dotted[0].key, ["models", "gpt-4.1", "price"]);
+    }
+
+    #[test]
+    fn null_is_no_value() {
+        assert!(edits_of_pairs(vec![pair("a.b", "null")], Vec::new()).is_err());
+        assert!(edits_of_pairs(vec![pair("a.b", "\"null\"")], Vec::new()).is_ok());
     }
 
     #[test]
@@ -115,7 +136,7 @@ mod tests {
         let mut edits = read(edits);
         edits.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(edits, [("agent.turn.iterations".to_owned(), Some(json!(12))), ("log".to_owned(), None)]);
-        for wrong in ["[1]", "{}", "{\"a\": {}}", "{"] {
+        for wrong in ["[1]", "{}", "{\"a\": {}}", "{\"a\": {\"b\": {}}, \"c\": 1}", "{"] {
             assert!(edits_of_merge_patch(wrong).is_err(), "{wrong}");
         }
     }

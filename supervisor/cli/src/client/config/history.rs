@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use talon_proto::host::{ConfigChange, ConfigKeyChange, ConfigValue, ListConfigChangesRequest};
 
-use super::values;
+use super::{key, values};
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
@@ -51,9 +51,9 @@ impl HistoryArgs {
 }
 
 fn as_json(change: &ConfigChange) -> Value {
-    let key = |change: &ConfigKeyChange| {
+    let changed = |change: &ConfigKeyChange| {
         json!({
-            "key": change.key.join("."),
+            "key": key::text(&change.key),
             "before": change.before.as_ref().map(values::json),
             "after": change.after.as_ref().map(values::json),
         })
@@ -62,7 +62,7 @@ fn as_json(change: &ConfigChange) -> Value {
         "number": change.number,
         "unix_ms": change.unix_ms,
         "by": change.by,
-        "changes": change.keys.iter().map(key).collect::<Value>(),
+        "changes": change.keys.iter().map(changed).collect::<Value>(),
     })
 }
 
@@ -79,16 +79,29 @@ fn table(changes: &[ConfigChange]) -> Table {
         value.as_ref().map_or_else(|| NO_VALUE.to_owned(), |value| values::json(value).to_string())
     };
     for change in changes {
-        for key in &change.keys {
+        for changed in &change.keys {
             table.row(vec![
                 change.number.into(),
                 timestamp(change.unix_ms).to_string().into(),
                 change.by.as_str().into(),
-                key.key.join(".").into(),
-                text(&key.before).into(),
-                text(&key.after).into(),
+                key::text(&changed.key).into(),
+                text(&changed.before).into(),
+                text(&changed.after).into(),
             ]);
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_a_dot_is_quoted() {
+        let key = ["models", "gpt-4.1"].map(str::to_owned).to_vec();
+        let changed = ConfigKeyChange { key, before: None, after: None };
+        let change = ConfigChange { keys: vec![changed], ..ConfigChange::default() };
+        assert_eq!(as_json(&change)["changes"][0]["key"], "models.\"gpt-4.1\"");
+    }
 }

@@ -28,6 +28,7 @@ const MAX_PATCH_BYTES: u64 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A value is read as JSON, and as text if it is none: 36 is a number, debug a text, '\"36\"' a text.
+A name with a dot in it is quoted, as history shows it: 'a.\"b.c\"=1'.
 
 Examples:
   talon config patch agent.turn.iterations=36 --dry-run

@@ -12,7 +12,7 @@ const MAX_EDITS: usize = 200;
 /// The edits. An object is a patch of what is below it, `null` removes, anything else is set.
 ///
 /// # Errors
-/// A [`Problem`] if it is no object, or has too many keys.
+/// A [`Problem`] if it is no object, or has too many keys, or an object below a key is empty: such a patch would change nothing there.
 pub(super) fn edits(patch: Value) -> Result<Vec<ConfigEdit>, Problem> {
     let Value::Object(patch) = patch else {
         return Err(Problem::new(
@@ -21,7 +21,7 @@ pub(super) fn edits(patch: Value) -> Result<Vec<ConfigEdit>, Problem> {
         ));
     };
     let mut edits = Vec::new();
-    collect(patch, &[], &mut edits);
+    collect(patch, &[], &mut edits)?;
     if edits.len() > MAX_EDITS {
         let detail = format!("the patch has more than {MAX_EDITS} keys: send it in parts");
         return Err(Problem::new(ProblemKind::Unprocessable, detail));
@@ -29,15 +29,23 @@ pub(super) fn edits(patch: Value) -> Result<Vec<ConfigEdit>, Problem> {
     Ok(edits)
 }
 
-fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) {
+fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) -> Result<(), Problem> {
     for (name, value) in patch {
         let key = [above, &[name]].concat();
         match value {
-            Value::Object(below) => collect(below, &key, edits),
+            Value::Object(below) if below.is_empty() => {
+                let key = key.join(".");
+                let detail = format!(
+                    "{key} is {{}}, which changes nothing: name keys below it, or send null to remove it"
+                );
+                return Err(Problem::new(ProblemKind::Unprocessable, detail).with_fields([key]));
+            }
+            Value::Object(below) => collect(below, &key, edits)?,
             Value::Null => edits.push(ConfigEdit { key, value: None }),
             value => edits.push(ConfigEdit { key, value: Some(message(value)) }),
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -49,12 +57,14 @@ mod tests {
     // Promises: GW-127
     #[test]
     fn an_object_is_a_patch_and_null_removes() {
-        let made = edits(json!({"agent": {"turn": {"iterations": 12}, "allow": null}, "log": {}})).unwrap();
+        let made = edits(json!({"agent": {"turn": {"iterations": 12}, "allow": null}})).unwrap();
         let mut keys: Vec<(String, bool)> =
             made.iter().map(|edit| (edit.key.join("/"), edit.value.is_some())).collect();
         keys.sort();
         assert_eq!(keys, [("agent/allow".to_owned(), false), ("agent/turn/iterations".to_owned(), true)]);
         assert!(edits(json!([1])).is_err());
+        let empty = edits(json!({"agent": {"turn": {"iterations": 12}}, "log": {"x": {}}})).unwrap_err();
+        assert!(empty.detail().contains("log.x"), "{empty:?}");
         let many: Map<String, Value> = (0..=MAX_EDITS).map(|key| (key.to_string(), json!(1))).collect();
         assert!(edits(Value::Object(many)).is_err());
     }
