@@ -18,7 +18,7 @@ use crate::shadow::model_problem;
 impl Service {
     pub(super) async fn get_status(
         &self,
-        _client: &Client,
+        client: &Client,
         _request: GetStatusRequest,
     ) -> Result<GetStatusResponse, Status> {
         let setup = self.agent.setup();
@@ -28,6 +28,11 @@ impl Service {
             self.agent.memory_vectors(),
             self.agent.proposals_waiting()
         );
+        if !client.is_operator() {
+            // It names files of all people's sessions.
+            let retention = self.agent.retention.problem();
+            problems.retain(|problem| retention.as_ref() != Some(problem));
+        }
         if pending.is_none() {
             problems.push(
                 "how many calls wait for a person is not known, since approvals are being written: see whether the agent's database answers"
@@ -51,15 +56,19 @@ impl Service {
             schedule: schedule_status(self.agent.jobs.status(), count(proposed.unwrap_or_default())),
             notifications: self.notification_status().await,
             shadow: self.agent.shadow.status(model_problem(&setup.settings).unwrap_or_default()),
-            retention: self.retention_status(),
+            retention: self.retention_status(client),
         })
     }
 
-    /// `None` without `agent.sessions.delete_after`.
-    fn retention_status(&self) -> Option<RetentionStatus> {
+    /// `None` without `agent.sessions.delete_after`. Where all people's sessions are written, and how many, operators alone are told.
+    fn retention_status(&self, client: &Client) -> Option<RetentionStatus> {
         let sessions = self.agent.setup().settings.agent.sessions;
-        let after = sessions.delete_after?;
-        Some(self.agent.retention.status(after.get().as_secs(), sessions.export))
+        let delete_after_seconds = sessions.delete_after?.get().as_secs();
+        Some(if client.is_operator() {
+            self.agent.retention.status(delete_after_seconds, sessions.export)
+        } else {
+            RetentionStatus { delete_after_seconds, ..RetentionStatus::default() }
+        })
     }
 
     pub(super) async fn get_metrics(

@@ -384,8 +384,9 @@ async fn old_sessions_are_written_to_files_and_deleted() {
     while !agent.log().contains("agent.sessions.delete_after") {
         tokio::task::yield_now().await;
     }
+    let mut operator = agent.client_with("root", "operate", "person").await;
     let status = loop {
-        let status = client.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+        let status = operator.get_status(GetStatusRequest {}).await.unwrap().into_inner();
         let retention = status.retention.unwrap();
         if retention.exported_files > 0 {
             break retention;
@@ -393,6 +394,9 @@ async fn old_sessions_are_written_to_files_and_deleted() {
     };
     assert_eq!((status.deleted, status.exported_files, &*status.problem), (1, 1, ""));
     assert_eq!(status.export_directory, place.path("agent/exports").to_str().unwrap());
+    let told = client.get_status(GetStatusRequest {}).await.unwrap().into_inner().retention.unwrap();
+    assert_eq!((told.deleted, told.exported_files, &*told.export_directory), (0, 0, ""));
+    assert_eq!(told.delete_after_seconds, status.delete_after_seconds);
 }
 
 // Promises: GW-224
@@ -448,7 +452,7 @@ async fn a_session_that_cannot_be_written_is_not_deleted_and_the_status_says_why
     std::fs::write(place.path("agent/exports"), "in the way").unwrap();
     let settings = format!("{SETTINGS}  sessions: {{ delete_after: 30d }}\n");
     let (agent, _) = Agent::with(&place, &settings).await;
-    let mut client = agent.client("alice").await;
+    let mut client = agent.client_with("root", "operate", "person").await;
     let problems = loop {
         let status = client.get_status(GetStatusRequest {}).await.unwrap().into_inner();
         if status.problems.iter().any(|problem| problem.contains("old sessions are not deleted")) {
@@ -456,6 +460,10 @@ async fn a_session_that_cannot_be_written_is_not_deleted_and_the_status_says_why
         }
     };
     assert!(problems.iter().any(|problem| problem.contains("exports")), "{problems:?}");
+    let mut alice = agent.client("alice").await;
+    let told = alice.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+    assert!(!told.problems.iter().any(|problem| problem.contains("exports")), "{:?}", told.problems);
+    assert_eq!(told.retention.unwrap_or_default().problem, "");
     assert!(get(&mut client, &ids[0]).await.is_ok());
 }
 

@@ -85,7 +85,9 @@ impl ListArgs {
                 timestamp(at)
             ));
             let status = reach.query(|mut agent| async move { agent.get_status(GetStatusRequest {}).await });
-            if let Some(retention) = status.await?.retention {
+            // The list is whole without it.
+            let retention = status.await.ok().and_then(|status| status.retention);
+            if let Some(retention) = retention {
                 print_retention(&retention, out);
             }
         }
