@@ -15,7 +15,10 @@ use crate::delivery::Delivery;
 
 /// The most files that are downloaded or held at once. 4: as many as the agent asks for at once; with the largest of 20 MB they have 80 MB.
 const MAX_FILES: usize = 4;
-/// How long a further file waits for a place. 20 s: well within the time of a call; then it is asked for again.
+/// How long a file may take from when it is asked for, the wait for its place included. 50 s: below the minute that a call of the channel has
+/// unless its entry says otherwise; then it is asked for again.
+const FETCH_TIME: Duration = Duration::from_secs(50);
+/// How long a further file waits for a place. 20 s: more than half of [`FETCH_TIME`] is left for the file; then it is asked for again.
 const PLACE_TIME: Duration = Duration::from_secs(20);
 /// How long a file is held without being asked for its next piece. A minute: the agent asks at once, or not any more.
 const HOLD_TIME: Duration = Duration::from_secs(60);
@@ -60,17 +63,11 @@ impl HeldFiles {
         let held = self.0.held.lock().files.remove(&asked.file);
         let (bytes, place) = match held {
             Some(HeldFile { bytes, place, .. }) => (bytes, place),
-            None => {
-                let place = timeout(PLACE_TIME, Arc::clone(&self.0.places).acquire_owned()).await;
-                // Closed by nobody.
-                let Ok(Ok(place)) = place else {
-                    return ChannelReply::retry("as many files as may be are under way");
-                };
-                match download.await {
-                    Ok(bytes) => (bytes, place),
-                    Err(delivery) => return delivery.channel_reply(),
-                }
-            }
+            None => match timeout(FETCH_TIME, self.fetched(download)).await {
+                Ok(Ok(fetched)) => fetched,
+                Ok(Err(delivery)) => return delivery.channel_reply(),
+                Err(_) => return ChannelReply::retry("the file did not come in time"),
+            },
         };
         let Some(rest) = usize::try_from(asked.offset).ok().and_then(|offset| bytes.get(offset..)) else {
             return ChannelReply::refused("the file has fewer bytes than were asked for before");
@@ -82,6 +79,19 @@ impl HeldFiles {
             self.hold(&asked.file, bytes, place);
         }
         reply
+    }
+
+    /// A whole file, and its place.
+    async fn fetched(
+        &self,
+        download: impl Future<Output = Result<Bytes, Delivery>>,
+    ) -> Result<(Bytes, OwnedSemaphorePermit), Delivery> {
+        let place = timeout(PLACE_TIME, Arc::clone(&self.0.places).acquire_owned()).await;
+        // Closed by nobody.
+        let Ok(Ok(place)) = place else {
+            return Err(Delivery::retry("as many files as may be are under way"));
+        };
+        Ok((download.await?, place))
     }
 
     /// Holds a file until its next piece is asked for, and lets it go if none is.
@@ -107,7 +117,10 @@ impl HeldFiles {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use talon_sdk::channel::ChannelOp;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -160,5 +173,22 @@ mod tests {
         tokio::task::yield_now().await;
         let again = held.piece(&asked("1", 0), async { Ok(Bytes::from_static(b"x")) }).await;
         assert_eq!(again, ChannelReply::piece(b"x", false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_for_a_place_and_the_download_fit_into_a_call() {
+        let held = HeldFiles::default();
+        for number in 0..MAX_FILES {
+            assert!(held.piece(&asked(&number.to_string(), 0), async { Ok(whole()) }).await.is_delivered());
+        }
+        let began = Instant::now();
+        let (first, further) = (asked("0", MAX_PIECE_BYTES), asked("further", 0));
+        let (late, _room) = tokio::join!(held.piece(&further, pending()), async {
+            sleep(PLACE_TIME / 2).await;
+            held.piece(&first, async { panic!("it is held") }).await
+        });
+        assert_eq!(late, ChannelReply::retry("the file did not come in time"));
+        let took = began.elapsed();
+        assert!(took < FETCH_TIME + Duration::from_secs(1), "{took:?}");
     }
 }

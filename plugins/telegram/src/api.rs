@@ -17,8 +17,8 @@ use talon_sink::trust::Trust;
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// How long one request may take beside what it waits for.
 const REQUEST_TIME: Duration = Duration::from_secs(20);
-/// How long a download may take. 50 s: below the minute that a call of the channel has unless its entry says otherwise.
-const DOWNLOAD_TIME: Duration = Duration::from_secs(50);
+/// How long a download may take. 45 s: within what a file has together with the wait for its place (talon-sink's `FETCH_TIME`).
+const DOWNLOAD_TIME: Duration = Duration::from_secs(45);
 /// The longest wait that Telegram may ask for; the agent counts no more.
 const MAX_RETRY_AFTER: u64 = 3600;
 
