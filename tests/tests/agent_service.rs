@@ -302,7 +302,7 @@ async fn as_uid(supervisor: &Supervisor, uid: u32) -> String {
 // Promises: HOST-18
 #[tokio::test]
 async fn there_is_room_for_so_many_and_then_for_no_more() {
-    let supervisor = with_agent("").start().await;
+    let supervisor = with_agent("limits:\n  connections: 64\n  connections_per_user: 48").start().await;
     serving(&supervisor).await;
     let mut agents = Vec::new();
     for _ in 0..48 {
