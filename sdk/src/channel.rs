@@ -44,7 +44,7 @@ pub const MAX_FILES: usize = 8;
 /// The most bytes of a file in one answer.
 pub const MAX_PIECE_BYTES: usize = 512 << 10;
 /// The longest id of a file. With the longest name it fits into a field of an event.
-const MAX_FILE_ID_BYTES: usize = 256;
+pub const MAX_FILE_ID_BYTES: usize = 256;
 /// How much of a file's name is told.
 const MAX_FILE_NAME_BYTES: usize = 96;
 
@@ -120,8 +120,8 @@ pub struct ChannelFile {
 }
 
 impl ChannelFile {
-    /// A file: the id with which it is fetched (1 to 256 printable ASCII characters without quotes and backslashes; `None` for another
-    /// one), what its sender calls it, and its size if that is known. A long name is cut.
+    /// A file: the id with which it is fetched (1 to [`MAX_FILE_ID_BYTES`] printable ASCII characters without quotes and backslashes;
+    /// `None` for another one), what its sender calls it, and its size if that is known. A long name is cut.
     #[must_use]
     pub fn new(id: impl Into<String>, name: &str, bytes: Option<u64>) -> Option<Self> {
         let id = id.into();

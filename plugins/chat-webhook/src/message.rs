@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use talon_sdk::SourceEvent;
-use talon_sdk::channel::{BUTTON_TOPIC, ChannelFile, MAX_FILES, MAX_TEXT_BYTES, MESSAGE_TOPIC, with_files};
+use talon_sdk::channel::{
+    BUTTON_TOPIC, ChannelFile, MAX_FILE_ID_BYTES, MAX_FILES, MAX_TEXT_BYTES, MESSAGE_TOPIC, with_files,
+};
 
 /// The longest id, name or address: what a field of an event has.
 const MAX_FIELD_BYTES: usize = 512;
@@ -53,11 +55,31 @@ struct PostedFile {
 }
 
 impl PostedFile {
-    fn file(&self) -> Result<ChannelFile, String> {
-        ChannelFile::new(&self.url, &self.name, self.bytes).ok_or_else(|| {
-            "media: url has 1 to 256 printable ASCII characters without quotes and backslashes".to_owned()
+    /// The file; `None` if its URL is longer than an event takes.
+    fn file(&self) -> Result<Option<ChannelFile>, String> {
+        if self.url.len() > MAX_FILE_ID_BYTES {
+            return Ok(None);
+        }
+        ChannelFile::new(&self.url, &self.name, self.bytes).map(Some).ok_or_else(|| {
+            "media: url has 1 or more printable ASCII characters, no quotes and backslashes: percent-encode others"
+                .to_owned()
         })
     }
+}
+
+/// The files, and what stands behind the text about those that are left out: a file's URL is no reason to lose the message.
+fn files(media: &[PostedFile]) -> Result<(Vec<ChannelFile>, String), String> {
+    let (mut files, mut note) = (Vec::new(), String::new());
+    for (number, posted) in media.iter().enumerate() {
+        match posted.file()? {
+            Some(file) => files.push(file),
+            None => note.push_str(&format!(
+                "\n\n(A file was not passed on: file {}: its URL is longer than {MAX_FILE_ID_BYTES} bytes.)",
+                number + 1
+            )),
+        }
+    }
+    Ok((files, note))
 }
 
 /// The event of what was posted.
@@ -103,8 +125,14 @@ pub(crate) fn event(body: &[u8]) -> Result<SourceEvent, String> {
     if media.len() > MAX_FILES {
         return Err(format!("media has {} files, and may have {MAX_FILES}", media.len()));
     }
-    let files = media.iter().map(PostedFile::file).collect::<Result<Vec<_>, _>>()?;
-    let says_something = !posted.text.trim().is_empty() || !files.is_empty();
+    let (files, note) = files(media)?;
+    let text = format!("{}{note}", posted.text);
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(format!(
+            "text has no room for what is said of a file whose url is longer than {MAX_FILE_ID_BYTES} bytes: send it in parts"
+        ));
+    }
+    let says_something = !text.trim().is_empty() || !files.is_empty();
     if says_something != posted.button.is_empty() {
         return Err("there is either a text, with media or without, or a button".to_owned());
     }
@@ -112,7 +140,7 @@ pub(crate) fn event(body: &[u8]) -> Result<SourceEvent, String> {
         if posted.button.is_empty() { (MESSAGE_TOPIC, "wrote") } else { (BUTTON_TOPIC, "pressed a button") };
     let who = if posted.sender_name.is_empty() { &posted.sender_id } else { &posted.sender_name };
     let mut event = SourceEvent::new(&posted.id, topic, format!("{who} {what}"))
-        .details(&posted.text)
+        .details(text)
         .field("conversation", conversation)
         .field("sender_id", &posted.sender_id)
         .field("sender_name", &posted.sender_name)
@@ -154,6 +182,11 @@ mod tests {
             Some(r#"{"id":"https://desk.example.org/7","name":"plan.pdf","bytes":9}"#)
         );
         assert!(of(json!({"id": "m/1", "senderId": "ada", "text": "x", "media": null})).is_ok());
+        let long = json!([{"url": "https://desk.example.org/7"}, {"url": "x".repeat(257)}]);
+        let sent =
+            of(json!({"id": "m/1", "senderId": "ada", "text": "look", "media": long})).expect("a message");
+        let text = "look\n\n(A file was not passed on: file 2: its URL is longer than 256 bytes.)";
+        assert_eq!((sent.details_text(), sent.value("file_2")), (text, None));
         let button = of(json!({"id": "m/2", "senderId": "ada", "button": "a:1:2"})).expect("a button");
         assert_eq!((button.topic(), button.value("button")), ("channel.button", Some("a:1:2")));
         for (wrong, says) in [
@@ -172,6 +205,10 @@ mod tests {
                 "media has 9 files",
             ),
             (json!({"id": "m", "senderId": "ada", "text": "x".repeat(20000)}), "send it in parts"),
+            (
+                json!({"id": "m", "senderId": "ada", "text": "x".repeat(MAX_TEXT_BYTES), "media": [{"url": "x".repeat(257)}]}),
+                "text has no room",
+            ),
             (json!({"id": "m", "senderId": "a".repeat(600), "text": "x"}), "senderId has 600 bytes"),
         ] {
             let error = of(wrong).expect_err(says);
