@@ -65,8 +65,11 @@ function gather() {
   for (const { view, look } of items) counts[view] = { n: (counts[view]?.n ?? 0) + 1, look: counts[view]?.look ?? look };
   delete counts.overview;
   // A proposal is counted where it is shown; it needs nobody.
-  const proposals = (read("ghosts")?.items ?? []).length;
-  if (proposals) counts.shadow = { n: proposals, look: "info", title: t("attention.proposals", { n: proposals }) };
+  const ghosts = read("ghosts");
+  const proposals = ghosts?.items?.length ?? 0;
+  // Of many, one page is read: it is said that there are more.
+  const n = ghosts?.nextCursor ? `${proposals}+` : proposals;
+  if (proposals) counts.shadow = { n, look: "info", title: t("attention.proposals", { n }) };
   const isComplete = plugins.get().status === "ready" && Object.values(sources).every((source) => source.get().status !== "loading");
   attention.set({ items, counts, isComplete });
 }
