@@ -5,6 +5,7 @@ import time
 NOW = int(time.time() * 1000)
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SHA = "9f2c1e7a40b8d3566f0a"
+ME = "gw:local/alice"
 
 
 def page(items, cursor=None):

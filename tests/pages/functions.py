@@ -558,6 +558,79 @@ def proposals_are_decided_by_one_key_and_the_loop_rests(browser):
 
 
 @test
+def the_loop_of_somebody_else_is_seen_and_only_ones_own_is_paused(browser):
+    server = StandIn().start()
+    bob, carol = "gw:local/bob", "gw:local/carol"
+    server.ghosts = [{**fixtures.ghosts()[0], "id": f"gh_{who}", "senderId": who} for who in (bob, carol)]
+    server.shadows = {bob: {**server.shadow, "paused": True, "triggers": server.shadow["triggers"][:1]}, carol: {**server.shadow, "triggers": server.shadow["triggers"][1:2]}}
+    page = control(browser, server, "shadow?everybody=1")
+    page.click(f".approval >> text={bob}")
+    page.wait_for_selector(f".filters >> text=Of {bob}")
+    page.wait_for_selector("td >> text=test_failed")
+    page.wait_for_selector(".filters .badge >> text=rests")
+    # The head is about the viewer's own loop, which does not rest.
+    page.wait_for_selector(".page-head .badge >> text=watches")
+    assert page.locator("tbody tr").count() == 1 and page.locator(".page-head >> text=Go on").count() == 0 and page.locator("text=Your loop rests").count() == 0
+    # Another query leaves the view open: it never shows the one for the other.
+    server.latency = 0.3
+    page.evaluate(f"location.hash = '#/shadow?tab=triggers&sender={carol}'")
+    page.wait_for_selector(f".filters >> text=Of {carol}")
+    page.wait_for_selector(".filters .badge >> text=watches")
+    assert page.locator("tbody tr").all_inner_texts()[0].startswith("repeated_failure"), page.locator("tbody tr").all_inner_texts()
+    server.latency = 0
+    page.click(".page-head >> text=Pause")
+    page.click("dialog >> text=Until I say so")
+    page.wait_for_selector(".page-head .badge >> text=rests")
+    assert page.locator(".filters .badge >> text=watches").count() == 1
+    page.click(f".filters >> text=Of {carol}")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 5")
+    return page
+
+
+@test
+def what_waits_is_shown_however_much_was_decided_since(browser):
+    server = StandIn().start()
+    server.ghosts_a_page = 2
+    one = fixtures.ghosts()[0]
+    of = lambda state, n: [{**one, "id": f"gh_{state}_{at}", "observation": f"{state} {at}.", "state": state} for at in range(n)]
+    server.ghosts = of("dismissed", 5) + of("waiting", 5) + of("snoozed", 3)
+    page = control(browser, server, "shadow")
+    page.wait_for_selector(".nav a[href='#/shadow'] .count >> text=2+")
+    page.wait_for_selector(".tabs [aria-current=page] >> text=2+")
+    page.wait_for_selector("section .approval >> text=snoozed 0.")
+    assert page.locator(".approval").count() == 4
+    # Twice on what is one page further.
+    page.locator("text=Load more").first.dblclick()
+    page.wait_for_selector(".tabs [aria-current=page] >> text=4+")
+    page.locator("text=Load more").first.click()
+    page.wait_for_selector(".approval >> text=waiting 4.")
+    page.wait_for_function("() => !document.querySelector('.tabs [aria-current=page]').textContent.includes('+')")
+    page.locator("text=Load more").click()
+    page.wait_for_selector(".approval >> text=snoozed 2.")
+    shown = page.locator(".approval h2").all_inner_texts()
+    assert shown == [f"waiting {at}." for at in range(5)] + [f"snoozed {at}." for at in range(3)], shown
+    # What comes meanwhile moves the pages, and none falls between two of them.
+    server.ghosts.insert(0, {**one, "id": "gh_new", "observation": "It is new."})
+    page.wait_for_selector(".approval >> text=It is new.")
+    assert page.locator(".approval >> text=waiting 3.").count() == 1
+    # Another choice while a page further is read begins at the first page, and has nothing of the other.
+    server.ghosts = [{**one, "id": f"gh_bob_{at}", "observation": f"bob {at}.", "senderId": "gw:local/bob"} for at in range(3)] + server.ghosts
+    page.check("text=Of everybody")
+    page.wait_for_selector(".approval >> text=bob 1.")
+    assert page.locator(".approval >> text=It is new.").count() == 0
+    server.latency = 0.2
+    page.locator("text=Load more").first.click()
+    page.uncheck("text=Of everybody")
+    page.wait_for_selector(".approval >> text=It is new.")
+    page.wait_for_selector(".tabs [aria-current=page] >> text=2+")
+    server.latency = 0
+    page.locator("text=Load more").first.click()
+    page.wait_for_selector(".approval >> text=waiting 2.")
+    assert page.locator(".approval >> text=bob").count() == 0 and page.locator(".approval >> text=waiting 3.").count() == 0
+    return page
+
+
+@test
 def a_session_has_its_loop_its_sub_agents_and_what_hooks_changed(browser):
     server = StandIn().start()
     page = control(browser, server, "sessions/sess_01J9Z0001")

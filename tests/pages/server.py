@@ -39,6 +39,8 @@ class StandIn:
         self.sessions = {} if empty else {s["id"]: dict(s) for s in f.SESSIONS}
         self.approvals = [] if empty else [dict(a) for a in f.APPROVALS]
         self.ghosts, self.ghost_decisions, self.shadow = [], [], json.loads(json.dumps(f.SHADOW_STATS))
+        # The loops of others, by who they are, and how many proposals a page has at most.
+        self.shadows, self.ghosts_a_page = {}, 200
         self.seen_ids, self.patches = {}, []
         self.ticks = 0
         self.silent, self.received, self.media, self.bodies = silent, [], [], []
@@ -201,7 +203,10 @@ class StandIn:
             return 200, {**f.COSTS, **rows, **({"today": f.cost(0, 0), "byModel": [], "byProvider": []} if self.empty else {})}
         if parts[:2] == ["api", "ghosts"]:
             if len(parts) == 2:
-                return 200, f.page([g for g in self.ghosts if query.get("state") in (None, g["state"])])
+                found = [g for g in self.ghosts if query.get("state") in (None, g["state"]) and (query.get("everybody") or g.get("senderId", f.ME) == f.ME)]
+                first = int(query.get("cursor", 0))
+                after = first + min(int(query.get("limit", 50)), self.ghosts_a_page)
+                return 200, f.page(found[first:after], str(after) if after < len(found) else None)
             found = next((g for g in self.ghosts if g["id"] == parts[2]), None)
             if not found:
                 return self.problem(404, "there is no such ghost: GET /api/ghosts lists yours")
@@ -220,7 +225,7 @@ class StandIn:
                     self.shadow["mutedRepositories"] = muted + ([body["repository"]] if body["paused"] else [])
                 else:
                     self.shadow.update(paused=body["paused"], pausedUntil=int(time.time() * 1000) + body["pauseFor"] if body.get("pauseFor") else None)
-            return 200, {**self.shadow, **({"enabled": False, "triggers": []} if self.empty else {})}
+            return 200, {**(self.shadows.get(query.get("sender"), self.shadow) if method == "GET" else self.shadow), **({"enabled": False, "triggers": []} if self.empty else {})}
         operated = path.startswith(("/api/plugins", "/api/extensions", "/api/schedule", "/api/notifications", "/api/audit", "/api/doctor", "/api/calls"))
         if operated and "operate" not in self.scopes:
             return self.problem(403, "this needs the scope operate: use a token that has it (`talon token create`)")

@@ -11,11 +11,12 @@ import { block, name, plain } from "../../lib/text.js";
 import { word } from "../../lib/word.js";
 import { badge, button, card, choice, empty, notice, searchField, shown, unavailable } from "../../ui/parts.js";
 import { matches, table } from "../../ui/table.js";
-import { failed } from "../../ui/toast.js";
 import { askTime, decideGhost, ghostCard, isOpen, LOOKS, place, reasons, rest, waits } from "../ghost.js";
 import { head } from "../page.js";
+import { paged, scoped } from "../scoped.js";
 
 const TABS = ["open", "decided", "triggers", "log"];
+/** What is asked of one page; the server may give less. */
 const MOST = 200;
 
 export function open({ parts, redraw }) {
@@ -28,62 +29,37 @@ const asked = () => {
   return { tab: TABS.includes(here.get().query.tab) ? here.get().query.tab : "open", everybody: Boolean(everybody), sender };
 };
 
-/** What was read further than the newest, of a list that is read page by page. */
-function pages(target, query, list, redraw) {
-  let [more, cursor] = [[], undefined];
-  return {
-    items: (first) => {
-      const known = new Set(first.map(({ id }) => id));
-      return [...first, ...more.filter(({ id }) => !known.has(id))];
-    },
-    next: () => (cursor === undefined ? list.get().data?.nextCursor : cursor),
-    async read() {
-      try {
-        const page = await request("GET", target, { query: { ...query(), cursor: cursor ?? list.get().data.nextCursor } });
-        more = [...more, ...page.items];
-        cursor = page.nextCursor ?? null;
-      } catch (error) {
-        failed(error);
-      }
-      redraw();
-    },
-    forget() {
-      [more, cursor] = [[], undefined];
-    },
-  };
-}
-
 function openLoop(redraw) {
-  const query = () => ({ everybody: asked().everybody || null, limit: MOST });
-  const ghosts = resource((signal) => request("GET", "/api/ghosts", { query: query(), signal }), { every: 4000 });
-  const stats = resource((signal) => request("GET", "/api/shadow/stats", { query: { sender: asked().sender }, signal }), { every: 10_000 });
-  const log = resource((signal) => request("GET", "/api/shadow/log", { query: query(), signal }), { every: 10_000 });
-  const all = [ghosts, stats, log];
+  const query = () => ({ everybody: asked().everybody || null });
+  // What can be decided about is asked for by itself: among the newest of all states it would be left out once much is decided.
+  const pending = paged("/api/ghosts", () => ({ ...query(), state: "waiting" }), MOST, { every: 4000 });
+  const later = paged("/api/ghosts", () => ({ ...query(), state: "snoozed" }), MOST, { every: 10_000 });
+  const past = paged("/api/ghosts", query, MOST, { every: 10_000 });
+  const log = paged("/api/shadow/log", query, MOST, { every: 10_000 });
+  // The head and its buttons are about the viewer's own loop, whoever's triggers are shown.
+  const own = resource((signal) => request("GET", "/api/shadow/stats", { signal }), { every: 10_000 });
+  const stats = scoped(() => ({ sender: asked().sender }), ({ sender }, signal) => (sender ? request("GET", "/api/shadow/stats", { query: { sender }, signal }) : null), { every: 10_000 });
+  const ghosts = [pending, later, past];
+  const followed = [...ghosts, log, stats];
+  const all = [...followed, own];
   all.forEach((one) => one.subscribe(redraw));
-  const [olderGhosts, olderLog] = [pages("/api/ghosts", query, ghosts, redraw), pages("/api/shadow/log", query, log, redraw)];
   const busy = new Set();
   const act = (ghost) => async (body) => {
     busy.add(ghost.id);
     redraw();
     await decideGhost(ghost, body);
     busy.delete(ghost.id);
-    ghosts.reload();
-  };
-  const again = (change) => {
-    setQuery(change);
-    olderGhosts.forget();
-    olderLog.forget();
-    all.forEach((one) => one.reload());
+    ghosts.forEach((one) => one.reload());
   };
   const restFor = async (body) => {
     await rest(body);
-    stats.reload();
+    own.reload();
   };
   const pause = async () => {
     const time = await askTime(t("shadow.pause"), t("shadow.pause_text"), { open: true });
     if (time !== null) restFor({ paused: true, pauseFor: time });
   };
-  const waiting = () => found(olderGhosts.items(ghosts.get().data?.items ?? []).filter(waits));
+  const waiting = () => found(pending.items().filter(waits));
   let chosenId = null;
   const chosen = () => waiting().find(({ id }) => id === chosenId) ?? waiting()[0];
   const step = (by) => () => {
@@ -102,17 +78,18 @@ function openLoop(redraw) {
     shortcut("a", t("keys.approve_ghost"), decide({ decision: "approve" })), shortcut("d", t("keys.dismiss_ghost"), decide({ decision: "dismiss" })), shortcut("s", t("keys.snooze_ghost"), decide({ decision: "snooze" })),
   ];
   const draw = () => {
-    const { tab, everybody } = asked();
-    const state = stats.get().data;
+    const { tab, everybody, sender } = asked();
+    const state = own.get().data;
+    followed.forEach((one) => one.follow());
     return [
       head(t("view.shadow"), {
-        text: t("shadow.text"), beside: state ? badge(!state.enabled ? "off" : state.paused ? "rests" : "watches", { kind: "loop", look: !state.enabled ? "" : state.paused ? "warn" : "good" }) : null,
+        text: t("shadow.text"), beside: state ? loopBadge(state) : null,
         actions: state?.enabled ? (state.paused ? button(t("shadow.resume"), () => restFor({ paused: false }), { look: "primary", sign: "play" }) : button(t("shadow.pause"), pause, { sign: "pause" })) : null,
       }),
       state?.problem ? notice(block(state.problem, { most: 500 }), "warn") : null,
       state?.enabled && state.paused ? notice(state.pausedUntil ? t("shadow.rests_until", { time: dateTime(state.pausedUntil) }) : t("shadow.rests"), "warn") : null,
-      h("nav", { class: "tabs", "aria-label": t("parts") }, TABS.map((key) => h("a", { href: href(["shadow"], { tab: key === "open" ? null : key, everybody: everybody ? "1" : null }), "aria-current": key === tab ? "page" : null }, t(`shadow.tab_${key}`), key === "open" && waiting().length ? ` ${waiting().length}` : ""))),
-      tab === "triggers" ? triggers(stats, again, restFor) : tab === "log" ? sentLog(log, olderLog, again) : lists(tab, { ghosts, olderGhosts, state, again, chosen, act, busy, restFor }),
+      h("nav", { class: "tabs", "aria-label": t("parts") }, TABS.map((key) => h("a", { href: href(["shadow"], { tab: key === "open" ? null : key, everybody: everybody ? "1" : null }), "aria-current": key === tab ? "page" : null }, t(`shadow.tab_${key}`), key === "open" && waiting().length ? ` ${waiting().length}${pending.more() ? "+" : ""}` : ""))),
+      tab === "triggers" ? triggers(sender ? stats : own, restFor) : tab === "log" ? sentLog(log) : h("div", { class: "stack" }, filters(), tab === "decided" ? decided(past) : undecided({ pending, later, state, chosen, act, busy, restFor })),
     ];
   };
   return { draw, end: () => { all.forEach((one) => one.end()); ends.forEach((end) => end()); } };
@@ -123,31 +100,61 @@ function found(ghosts) {
   return ghosts.filter((ghost) => matches(q, ghost.observation, ghost.proposal, ghost.trigger, ghost.repository, ghost.senderId) && (!confidence || ghost.confidence === confidence));
 }
 
-function everybodysBox(again) {
-  return h("label", { class: "check" }, h("input", { type: "checkbox", checked: asked().everybody, on: { change: (event) => again({ everybody: event.currentTarget.checked ? "1" : null }) } }), t("shadow.everybody"));
+function loopBadge({ enabled, paused }) {
+  return badge(!enabled ? "off" : paused ? "rests" : "watches", { kind: "loop", look: !enabled ? "" : paused ? "warn" : "good" });
 }
 
-function lists(tab, { ghosts, olderGhosts, state, again, chosen, act, busy, restFor }) {
+function everybodysBox() {
+  return h("label", { class: "check" }, h("input", { type: "checkbox", checked: asked().everybody, on: { change: (event) => setQuery({ everybody: event.currentTarget.checked ? "1" : null }) } }), t("shadow.everybody"));
+}
+
+function filters() {
+  const { query } = here.get();
+  return h("div", { class: "filters" }, searchField(t("shadow.search"), query.q ?? "", (q) => setQuery({ q })), choice(t("shadow.confidence"), query.confidence ?? "", [["", t("shadow.all_confidences")], ...["high", "medium", "low"].map((level) => [level, t(`confidence.${level}`)])], (confidence) => setQuery({ confidence })), everybodysBox());
+}
+
+/** Reads further, where there is further. */
+function further(list) {
+  const more = list.more();
+  return more ? h("div", { class: "row" }, button(t("action.load_more"), more)) : null;
+}
+
+function undecided({ pending, later, state, chosen, act, busy, restFor }) {
   const { query } = here.get();
   const { everybody } = asked();
   const mute = everybody ? null : (repository) => restFor({ paused: true, repository });
-  return h("div", { class: "stack" },
-    h("div", { class: "filters" }, searchField(t("shadow.search"), query.q ?? "", (q) => setQuery({ q })), choice(t("shadow.confidence"), query.confidence ?? "", [["", t("shadow.all_confidences")], ...["high", "medium", "low"].map((level) => [level, t(`confidence.${level}`)])], (confidence) => setQuery({ confidence })), everybodysBox(again)),
-    shown(ghosts.get(), ({ items }) => {
-      const all = olderGhosts.items(items);
-      if (tab === "decided") return decided(found(all.filter((ghost) => !isOpen(ghost))), everybody, olderGhosts);
-      const [now, later] = [found(all.filter(waits)), found(all.filter(({ state: is }) => is === "snoozed"))];
-      const one = (ghost) => ghostCard(ghost, { isChosen: ghost === chosen(), everybody, act: act(ghost), busy, mute });
+  const one = (ghost) => ghostCard(ghost, { isChosen: ghost === chosen(), everybody, act: act(ghost), busy, mute });
+  const snoozed = ({ items }) => {
+    // Read at another time than what waits: a proposal stands in one of both.
+    const waiting = new Set(pending.items().map(({ id }) => id));
+    const rows = found(items.filter(({ id }) => !waiting.has(id)));
+    return rows.length || later.more() ? h("section", { class: "stack" }, h("h2", {}, t("shadow.later")), rows.map(one), further(later)) : null;
+  };
+  const put = later.get();
+  // What is wrong is said once, above.
+  const isSaid = pending.get().status === "loading" || Boolean(pending.get().error);
+  return h("div", { class: "stack wide" },
+    shown(pending.get(), ({ items }) => {
+      const now = found(items.filter(waits));
+      if (now.length) return h("div", { class: "stack" }, now.map(one), further(pending));
       const isFiltered = Boolean(query.q || query.confidence);
-      return h("div", { class: "stack wide" },
-        now.length ? h("div", { class: "stack" }, now.map(one)) : h("div", { class: "card" }, isFiltered ? empty(t("none_found")) : state && !state.enabled ? empty(t("shadow.off"), t("shadow.off_text")) : state && !everybody && !state.watcherSeen ? empty(t("shadow.none"), t("shadow.no_watcher")) : empty(t("shadow.none"), t("shadow.none_text"))),
-        later.length ? h("section", { class: "stack" }, h("h2", {}, t("shadow.later")), later.map(one)) : null);
-    }, ghosts.reload));
+      return [h("div", { class: "card" }, isFiltered ? empty(t("none_found")) : state && !state.enabled ? empty(t("shadow.off"), t("shadow.off_text")) : state && !everybody && !state.watcherSeen ? empty(t("shadow.none"), t("shadow.no_watcher")) : empty(t("shadow.none"), t("shadow.none_text"))), further(pending)];
+    }, pending.reload),
+    isSaid || put.status === "loading" ? (put.data ? snoozed(put.data) : null) : shown(put, snoozed, later.reload));
 }
 
-function decided(rows, everybody, older) {
-  return h("div", { class: "card" }, rows.length ? table({
-    label: t("shadow.tab_decided"), rows, keyOf: (ghost) => ghost.id, more: older.next() ? older.read : null,
+function decided(past) {
+  const { everybody } = asked();
+  return shown(past.get(), ({ items }) => {
+    const rows = found(items.filter((ghost) => !isOpen(ghost)));
+    const more = past.more();
+    return h("div", { class: "card" }, rows.length ? decidedTable(rows, everybody, more) : empty(here.get().query.q ? t("none_found") : t("shadow.none_decided"), null, more ? button(t("action.load_more"), more) : null));
+  }, past.reload);
+}
+
+function decidedTable(rows, everybody, more) {
+  return table({
+    label: t("shadow.tab_decided"), rows, keyOf: (ghost) => ghost.id, more,
     columns: [
       { key: "what", label: t("shadow.proposal"), lead: true, sort: (ghost) => ghost.observation, cell: (ghost) => [h("a", { href: href(["shadow", ghost.id]) }, name(ghost.observation, 120)), h("div", { class: "sub" }, name(ghost.proposal, 160))] },
       { key: "state", label: t("state"), sort: (ghost) => ghost.state, cell: (ghost) => badge(ghost.state === "waiting" ? "expired" : ghost.state, { kind: "ghost", look: LOOKS[ghost.state] ?? "" }) },
@@ -157,16 +164,16 @@ function decided(rows, everybody, older) {
       { key: "turn", label: t("shadow.turn"), cell: (ghost) => (ghost.sessionId ? h("a", { href: href(["sessions", ghost.sessionId]) }, t("approval.session")) : null) },
       { key: "at", label: t("calls.at"), end: true, sort: (ghost) => ghost.createdAt, cell: (ghost) => ago(ghost.decidedAt || ghost.createdAt) },
     ],
-  }) : empty(here.get().query.q ? t("none_found") : t("shadow.none_decided")));
+  });
 }
 
-function triggers(stats, again, restFor) {
+function triggers(stats, restFor) {
   const { sender } = asked();
   return shown(stats.get(), (state) => {
     const held = (one) => Object.entries(one.heldBack).filter(([, count]) => count > 0).map(([rule, count]) => `${word("held", rule)} ${number(count)}`);
     const tile = (label, value, sub) => h("div", { class: "tile card" }, h("span", { class: "muted small" }, label), h("span", { class: "big number" }, value), h("span", { class: "faint tiny" }, sub));
     return h("div", { class: "stack wide" },
-      sender ? h("div", { class: "filters" }, button(t("shadow.of", { name: plain(sender, 80) }), () => again({ sender: null }), { sign: "close", look: "small" })) : null,
+      sender ? h("div", { class: "filters" }, button(t("shadow.of", { name: plain(sender, 80) }), () => setQuery({ sender: null }), { sign: "close", look: "small" }), loopBadge(state)) : null,
       h("div", { class: "tiles" },
         tile(t("shadow.hour"), number(state.ghostsLastHour), t("shadow.hour_of", { n: state.maxGhostsPerHour })),
         tile(t("shadow.cost"), dollars(state.costToday), `${state.dayBudget === undefined ? t("costs.no_budget") : t("overview.budget", { budget: dollars(state.dayBudget) })} · ${t("shadow.tokens", { n: compact(state.tokensToday), of: state.dayBudgetTokens === undefined ? "" : ` / ${compact(state.dayBudgetTokens)}` })}`),
@@ -191,12 +198,12 @@ function triggers(stats, again, restFor) {
   }, stats.reload);
 }
 
-function sentLog(log, older, again) {
+function sentLog(log) {
   const size = (entry) => Object.values(entry.sent).reduce((sum, one) => sum + one, 0);
   return h("div", { class: "stack" },
-    h("div", { class: "filters" }, everybodysBox(again)),
+    h("div", { class: "filters" }, everybodysBox()),
     shown(log.get(), ({ items }) => h("div", { class: "card" }, items.length ? table({
-      label: t("shadow.tab_log"), rows: older.items(items), keyOf: (entry) => entry.id, more: older.next() ? older.read : null,
+      label: t("shadow.tab_log"), rows: items, keyOf: (entry) => entry.id, more: log.more(),
       columns: [
         { key: "trigger", label: t("shadow.trigger"), lead: true, sort: (entry) => entry.trigger, cell: (entry) => [h("span", { class: "mono" }, name(entry.trigger, 100)), entry.note ? h("div", { class: "sub" }, name(entry.note, 200)) : null] },
         { key: "outcome", label: t("calls.outcome"), sort: (entry) => entry.outcome, cell: (entry) => h("span", { class: "row tight" }, badge(entry.outcome, { kind: "asked", look: { ghost: "good", failed: "bad", asking: "info" }[entry.outcome] ?? "" }), entry.ghostId ? h("a", { href: href(["shadow", entry.ghostId]) }, t("shadow.proposal")) : null) },
