@@ -21,11 +21,49 @@ RUN = """async (colours) => {
 OPEN = "for (const folded of document.querySelectorAll('main details')) folded.open = true"
 
 
-def opened(page):
-    """Another view than before stands there, with what it read."""
-    page.wait_for_timeout(50)
-    page.wait_for_selector("main#main h1")
-    page.wait_for_selector("main#main .skeleton", state="detached")
+# Counts what the page asks the gateway for and has not read yet.
+COUNT = """
+  window.asked = 0;
+  const count = async (answer) => {
+    window.asked += 1;
+    try { return await answer(); } finally { window.asked -= 1; }
+  };
+  const inner = window.fetch;
+  window.fetch = (...request) => count(async () => {
+    const answer = await inner(...request);
+    const json = answer.json.bind(answer);
+    answer.json = () => count(json);
+    return answer;
+  });
+"""
+
+# Whether a view is drawn, and not the one before: by the navigation, the link back of what is one of a list, and the tabs.
+DRAWN = """(view) => {
+  const [path, query] = view.split("?");
+  const at = (selector) => document.querySelector(selector)?.getAttribute("href");
+  const tab = at("main#main nav.tabs [aria-current=page]");
+  return document.querySelector("main#main h1") && at("#navigation [aria-current=page]") === `#/${path.split("/")[0]}`
+    && Boolean(at("main#main .page-head a.up")) === path.includes("/") && (tab === undefined ? !query : tab === `#/${view}`);
+}"""
+
+# Whether nothing is about to change: for three frames nothing is asked for, nothing loads and nothing moves.
+CALM = """() => {
+  const moves = ({ playState, effect }) => playState === "running" && effect.getComputedTiming().endTime < Infinity;
+  const isCalm = window.asked === 0 && !document.querySelector("main#main .skeleton") && !document.getAnimations().some(moves);
+  window.calm = isCalm ? window.calm + 1 : 0;
+  return window.calm >= 3;
+}"""
+
+
+def opened(page, view):
+    """The view stands there, with what it read."""
+    page.wait_for_function(DRAWN, arg=view)
+    calm(page)
+
+
+def calm(page):
+    page.evaluate("window.calm = 0")
+    page.wait_for_function(CALM)
 
 
 def main(axe):
@@ -37,9 +75,10 @@ def main(axe):
         # Colours are the theme's, and places the width's: of the second theme and the second width only what differs there is looked at.
         for theme, width, colours in (("light", 1280, "with"), ("dark", 1280, "alone"), ("light", 360, "without")):
             page = new_page(browser, width, 800, theme)
+            page.add_init_script(COUNT)
 
             def check(name):
-                page.wait_for_timeout(60)
+                calm(page)
                 # axe is no part of the page: it comes in beside its policy.
                 if not page.evaluate("'axe' in window"):
                     page.evaluate(source)
@@ -49,12 +88,12 @@ def main(axe):
 
             for view in CONTROL:
                 page.goto(f"{server.url}/#/{view}")
-                opened(page)
+                opened(page, view)
                 page.evaluate(OPEN)
                 check(view)
             for view in ("overview", "calls", "shadow", "plugins", "schedule", "memory", "costs"):
                 page.goto(f"{empty.url}/#/{view}")
-                opened(page)
+                opened(page, view)
                 check(f"empty {view}")
             page.keyboard.press("?")
             page.wait_for_selector("dialog[open]")
