@@ -32,11 +32,17 @@ export class ProblemError extends Error {
   }
 }
 
-/** What a route of the description is called with: parts of its path and of its query by their names, and its body. */
+/** What a route of the description is called with: parts of its path and of its query by their names, and its body. `signal` ends it. */
 export interface CallOptions<R extends keyof Routes> {
   path?: Record<string, string>;
   query?: Record<string, string>;
   body?: Routes[R]["body"];
+  signal?: AbortSignal;
+}
+
+/** How events are followed: until `signal` is aborted, then the iteration throws its reason. */
+export interface BusOptions {
+  signal?: AbortSignal;
 }
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
@@ -55,10 +61,10 @@ export class GatewayClient {
     const [method, template] = route.split(" ") as [Method, string];
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.path?.[name] ?? ""));
     const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query)}`;
-    return this.request<Routes[R]["answer"]>(method, path + query, options.body);
+    return this.request<Routes[R]["answer"]>(method, path + query, options.body, options.signal);
   }
 
-  async request<T>(method: Method, path: string, body?: unknown): Promise<T> {
+  async request<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
     const headers = this.authorization();
     if (this.sessionToken !== undefined) headers["x-talon-session"] = this.sessionToken;
     if (body !== undefined) headers["content-type"] = "application/json";
@@ -66,19 +72,20 @@ export class GatewayClient {
       method,
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
     });
-    if (!answer.ok) throw new ProblemError((await answer.json()) as Problem);
+    if (!answer.ok) throw new ProblemError(await problemOf(answer));
     return (answer.status === 204 ? undefined : await answer.json()) as T;
   }
 
   /**
-   * What happens now: events of these types (`tool.complete`, `tool.*`), of all without any. It ends with the connection; `missed` says
-   * how many events are missing where they are missing.
+   * What happens now: events of these types (`tool.complete`, `tool.*`), of all without any. It ends with the connection, or with
+   * `signal`; `missed` says how many events are missing where they are missing.
    */
-  async *bus(...types: string[]): AsyncGenerator<BusEnvelope> {
-    const query = types.length === 0 ? "" : `?type=${encodeURIComponent(types.join(","))}`;
-    const answer = await fetch(new URL(`/api/bus${query}`, this.url), { headers: this.authorization() });
-    if (!answer.ok || answer.body === null) throw new ProblemError((await answer.json()) as Problem);
+  async *bus(types: string | string[] = [], { signal }: BusOptions = {}): AsyncGenerator<BusEnvelope> {
+    const query = types.length === 0 ? "" : `?type=${encodeURIComponent([types].flat().join(","))}`;
+    const answer = await fetch(new URL(`/api/bus${query}`, this.url), { headers: this.authorization(), signal });
+    if (!answer.ok || answer.body === null) throw new ProblemError(await problemOf(answer));
     const reader = answer.body.getReader();
     const decoder = new TextDecoder();
     let rest = "";
@@ -98,6 +105,18 @@ export class GatewayClient {
   private authorization(): Record<string, string> {
     return this.token === undefined ? {} : { authorization: `Bearer ${this.token}` };
   }
+}
+
+/** The problem of an error answer. What stands between may answer as well, a proxy by a page: then the status is all that is known. */
+async function problemOf(answer: Response): Promise<Problem> {
+  const problem: unknown = await answer.json().catch((error: unknown) => {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  });
+  if (typeof (problem as Problem | null)?.detail === "string") return problem as Problem;
+  const title = answer.statusText || `HTTP ${answer.status}`;
+  const detail = `${answer.url} answers with the status ${answer.status}, and not as the gateway does: look at what is between`;
+  return { type: "about:blank", title, status: answer.status, detail };
 }
 
 /** WebSocket: for a browser's session. Programs open one with their token in the header Authorization, and use `message`. */
