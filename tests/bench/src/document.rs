@@ -19,7 +19,7 @@ pub struct Document {
     pub schema: u32,
     /// The commit, the machine and the time.
     pub origin: RunOrigin,
-    /// What was left out, and why.
+    /// What was left out, and why: each begins with its suite, as in `` `pages`: ``.
     pub notes: Vec<String>,
     /// The table of goals, in its order. What was not measured is missing.
     pub goals: Vec<GoalResult>,

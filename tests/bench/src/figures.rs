@@ -105,6 +105,7 @@ pub struct Figures {
     figures: Vec<Figure>,
     notes: Vec<String>,
     condition: &'static str,
+    suite: String,
 }
 
 /// Records the figures of one case of a suite.
@@ -127,9 +128,17 @@ impl Figures {
         self.condition = condition;
     }
 
-    /// Adds a note about the run: what was left out, and why.
+    /// From now on notes are of this suite.
+    pub fn set_suite(&mut self, suite: &str) {
+        suite.clone_into(&mut self.suite);
+    }
+
+    /// Adds a note about the run, one line: what of the suite was left out, and why. The same one again is one note.
     pub fn note(&mut self, note: impl Into<String>) {
-        self.notes.push(note.into());
+        let note = format!("`{}`: {}", self.suite, note.into().replace('\n', " "));
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     /// The samples of a figure, if it was measured.

@@ -85,14 +85,30 @@ pub async fn serve<C: Caller>(caller: C, case: &str, contender: &str, pace: Pace
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
+    /// Answers late, and counts the most calls at once.
     #[derive(Clone)]
-    struct Slow(Duration);
+    struct Slow {
+        takes: Duration,
+        under_way: Arc<AtomicUsize>,
+        most: Arc<AtomicUsize>,
+    }
+
+    impl Slow {
+        fn new(takes: Duration) -> Self {
+            Self { takes, under_way: Arc::default(), most: Arc::default() }
+        }
+    }
 
     impl Caller for Slow {
         async fn call(&mut self, _: usize) -> Result<()> {
-            tokio::time::sleep(self.0).await;
+            let under_way = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+            self.most.fetch_max(under_way, Ordering::Relaxed);
+            tokio::time::sleep(self.takes).await;
+            self.under_way.fetch_sub(1, Ordering::Relaxed);
             Ok(())
         }
     }
@@ -100,14 +116,17 @@ mod tests {
     #[tokio::test]
     async fn calls_do_not_wait_for_each_other() {
         let pace = Pace { per_second: 1000.0, millis: 50 };
-        let outcome = run(&Slow(Duration::from_millis(20)), pace).await.expect("all are answered");
+        let slow = Slow::new(Duration::from_millis(20));
+        let outcome = run(&slow, pace).await.expect("all are answered");
         assert_eq!(outcome.calls, 50);
+        let most = slow.most.load(Ordering::Relaxed);
+        assert!(most > 1, "each call waited for the one before it");
     }
 
     #[tokio::test]
     async fn whoever_does_not_keep_up_is_no_figure() {
         let pace = Pace { per_second: 100_000.0, millis: 10_000 };
-        let error = run(&Slow(Duration::from_secs(3600)), pace).await.expect_err("nothing is answered");
+        let error = run(&Slow::new(Duration::from_secs(3600)), pace).await.expect_err("nothing is answered");
         assert!(error.to_string().contains("keep up"), "{error}");
     }
 }

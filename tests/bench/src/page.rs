@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::document::Document;
 use crate::goals::GOALS;
 use crate::machine::NOISY;
-use crate::table;
+use crate::table::{self, NOTE};
 
 /// The head of the table of goals.
 const GOALS_HEAD: &str = "| what ";
@@ -53,6 +53,11 @@ fn of<'s>(sections: &'s [(String, String)], wanted: &str) -> &'s str {
     sections.iter().find(|(name, _)| name == wanted).map_or("", |(_, text)| text)
 }
 
+/// The suite that a note begins with.
+fn suite_of(note: &str) -> Option<&str> {
+    note.strip_prefix('`')?.split_once('`').map(|(suite, _)| suite)
+}
+
 /// Where the tables are from, and the goals: rows of what the run did not measure keep what they said, unless their goal is another.
 fn head_with(head: &str, run: &Document, suites: &[&str]) -> String {
     let (intro, rest) = head.split_once(GOALS_HEAD).unwrap_or((head, ""));
@@ -64,8 +69,17 @@ fn head_with(head: &str, run: &Document, suites: &[&str]) -> String {
         .collect();
     let mut out = String::new();
     let replaced = |line: &str| suites.iter().any(|suite| line.starts_with(&format!("`{suite}` alone: ")));
-    for line in intro.trim_end().lines().filter(|line| !replaced(line)) {
-        let _ = writeln!(out, "{line}");
+    let left = intro.trim_end().lines().filter(|line| !replaced(line));
+    let (notes, lines): (Vec<&str>, Vec<&str>) = left.partition(|line| line.starts_with(NOTE));
+    for line in lines {
+        // What stood between notes is left out with them.
+        if !(line.is_empty() && out.ends_with("\n\n")) {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    out.truncate(out.trim_end().len());
+    if !out.is_empty() {
+        out.push('\n');
     }
     let origin = &run.origin;
     for suite in suites {
@@ -83,8 +97,16 @@ fn head_with(head: &str, run: &Document, suites: &[&str]) -> String {
             None => out.push_str(".\n"),
         }
     }
+    // What a suite could not measure before it may have measured now.
+    let noted: Vec<&str> = run.notes.iter().filter_map(|note| suite_of(note)).collect();
+    for line in notes {
+        let suite = line.strip_prefix(NOTE).and_then(suite_of);
+        if !suite.is_some_and(|suite| suites.contains(&suite) || noted.contains(&suite)) {
+            let _ = writeln!(out, "\n{line}");
+        }
+    }
     for note in &run.notes {
-        let _ = writeln!(out, "\nNot measured: {note}");
+        let _ = writeln!(out, "\n{NOTE}{note}");
     }
     out.push('\n');
     let rows = GOALS.iter().map(|goal| {
@@ -117,6 +139,28 @@ mod tests {
         let mut origin = RunOrigin::of_here(false, std::time::Duration::ZERO, &Probe::new("gateway"));
         origin.noise.insert("watch".to_owned(), 0.5);
         Document::new(book, origin)
+    }
+
+    #[test]
+    fn a_note_stands_until_its_suite_is_measured_again() {
+        let noted = |suite: &str, notes: &[&str]| {
+            let mut book = Figures::default();
+            book.case(format!("{suite}/one"), None).add("Talon", "p50", Unit::Milliseconds, 1.0);
+            book.set_suite(suite);
+            notes.iter().for_each(|note| book.note(*note));
+            Document::new(book, RunOrigin::of_here(false, std::time::Duration::ZERO, &Probe::new("gateway")))
+        };
+        let page = table::whole(&noted("gateway", &["LiteLLM: it is not installed"]));
+        assert!(page.contains("Not measured: `gateway`: LiteLLM: it is not installed"), "{page}");
+        let start = noted("start", &["bwrap: there is none", "bwrap: there is none"]);
+        let twice = merged(&merged(&page, &start), &start);
+        assert_eq!(twice, merged(&page, &start), "the same again changes nothing");
+        let of = |page: &str, suite: &str| page.matches(&format!("{NOTE}`{suite}`: ")).count();
+        assert_eq!((of(&twice, "gateway"), of(&twice, "start")), (1, 1), "{twice}");
+        let measured = merged(&twice, &noted("gateway", &[]));
+        assert_eq!((of(&measured, "gateway"), of(&measured, "start")), (0, 1), "{measured}");
+        let above = measured.split(GOALS_HEAD).next().expect("what stands above the table");
+        assert!(!above.contains("\n\n\n"), "{above}");
     }
 
     fn row<'t>(text: &'t str, goal: &str) -> &'t str {

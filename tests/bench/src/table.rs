@@ -40,12 +40,15 @@ pub fn goals(document: &Document) -> String {
         );
     }
     for note in &document.notes {
-        let _ = writeln!(out, "\nNot measured: {note}");
+        let _ = writeln!(out, "\n{NOTE}{note}");
     }
     out.push('\n');
     write_table(&mut out, &GOALS_COLUMNS, GOALS.iter().map(|goal| goal_row(goal, document)));
     out
 }
+
+/// What a line of a note begins with.
+pub(crate) const NOTE: &str = "Not measured: ";
 
 /// The columns of the table of goals.
 pub(crate) const GOALS_COLUMNS: [&str; 4] = ["what", "goal", "reached", "met"];

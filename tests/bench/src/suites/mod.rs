@@ -68,6 +68,7 @@ pub async fn run_beside_neighbours(suite: &str, bench: &mut Bench<'_>) -> Result
 /// # Panics
 /// If there is no suite of that name; the command line validates them.
 pub async fn run(suite: &str, bench: &mut Bench<'_>) -> Result<()> {
+    bench.book.set_suite(suite);
     match suite {
         "calls" => calls::run(bench).await,
         "many" => many::run(bench).await,
