@@ -28,7 +28,7 @@ use super::turn_stream::Chunks;
 use crate::agent::{CANCEL_WAIT, CREATED, TurnRequest};
 use crate::answer::Schema;
 use crate::driver::MessageOrigin;
-use crate::error_status::store_error_status;
+use crate::error_status::{no_session, store_error_status};
 use crate::media::{AcceptedMedia, accept};
 use crate::prompt::Verbosity;
 
@@ -144,14 +144,21 @@ impl Service {
         let id = session.id.to_string();
         self.agent.media.add(&id, &images).await.map_err(|error| media_status(&error))?;
         self.agent.media.add_files(&id, &files).await.map_err(|error| media_status(&error))?;
+        let has_media = !images.is_empty() || !files.is_empty();
         drop((images, files));
+        let failed = |error: Error| store_error_status(&error);
+        if has_media && self.agent.sessions.get(session.id).await.map_err(failed)?.is_none() {
+            // It was deleted in this moment, and its media before these.
+            self.agent.media.forget(&id).await.map_err(failed)?;
+            return Err(no_session(&id));
+        }
         self.begin(&session, wish, busy).await
     }
 
     /// Creates a session for a client's first question.
     pub(super) async fn new_session(&self, client: &Client, channel: &str) -> Result<Session, Status> {
         let most = self.agent.setup().settings.agent.sessions.per_sender;
-        self.session_counts.add(&*self.agent.sessions, &client.sender, most).await?;
+        let _place = self.session_counts.add(&*self.agent.sessions, &client.sender, most).await?;
         let session = NewSession {
             sender: client.sender.to_string(),
             channel: channel_of(client, channel)?,
