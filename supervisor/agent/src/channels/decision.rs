@@ -89,20 +89,24 @@ impl Channels {
         Ok(said)
     }
 
-    /// Whether a text answered a question that waits in the conversation: one of the model's, never a call's approval, and never one of
+    /// The id of the question that waits in a conversation for a text: one of the model's, never a call's approval, and never one of
     /// another session of the same person, who does not see it here.
-    pub(super) async fn answer_question(&self, route: &Route, channel: &str, text: &str) -> bool {
+    pub(super) async fn open_question(&self, route: &Route, channel: &str) -> Option<String> {
         let mut waiting = self.agent.approvals.list(false).await;
         waiting.retain(|approval| approval.sender == route.owner && is_open_question(approval));
         if waiting.is_empty() {
-            return false;
+            return None;
         }
         // A message of its own waits until the store answers again.
-        let Ok(session) = self.agent.main_session(&route.owner, channel).await else { return false };
+        let session = self.agent.main_session(&route.owner, channel).await.ok()?;
         let is_here =
             |approval: &&Approval| SessionId::new(&approval.session_id).is_ok_and(|id| id == session.id);
-        let Some(question) = waiting.iter().find(is_here) else { return false };
-        match self.agent.approvals.answer(&question.id, text, route.speaker()).await {
+        waiting.iter().find(is_here).map(|question| question.id.clone())
+    }
+
+    /// Answers a question. Returns whether it did.
+    pub(super) async fn answer_question(&self, question: &str, text: &str, by: &str) -> bool {
+        match self.agent.approvals.answer(question, text, by).await {
             Ok(answered) => {
                 self.tell(answered);
                 true

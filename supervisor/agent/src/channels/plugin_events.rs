@@ -1,5 +1,6 @@
 //! The plugins' events, read in their order.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -11,8 +12,10 @@ use tonic::{Code, Status};
 use super::event_reader::EventReader;
 use super::inbound::{InboundEvent, InboundMessage, MessageSource, inbound, plugin};
 use super::outbound::OutboundText;
-use super::routing::{Drop, is_addressed, route};
+use super::prompts::is_answered_with;
+use super::routing::{Drop, Route, is_addressed, route};
 use super::service::{AcceptOutcome, Channels};
+use super::store::AnsweredQuestion;
 
 /// The most events that are read before their number is stored.
 const MAX_EVENTS: usize = 64;
@@ -64,13 +67,26 @@ impl Channels {
             let mut known = self.heard.lock().await;
             known.last = known.last.max(heard);
         }
+        let own_source = self.agent.event_source();
         let stream = match events.subscribe(after).await {
             // They are of another log: its directory was lost, or replaced.
             Err(status) if status.code() == Code::OutOfRange && after > 0 => {
                 self.heard.lock().await.last = 0;
+                if reader == EventReader::Messages {
+                    // The new log is not as far, so these were of the old one.
+                    let old = (Bound::Excluded(after), Bound::Unbounded);
+                    self.store.forget_all_answered(&own_source, old).await?;
+                }
                 events.subscribe(0).await?
             }
-            stream => stream?,
+            stream => {
+                let stream = stream?;
+                if reader == EventReader::Messages {
+                    // What a kill or a failure left.
+                    self.store.forget_all_answered(&own_source, ..=after).await?;
+                }
+                stream
+            }
         };
         let mut stream = stream.ready_chunks(MAX_EVENTS);
         while let Some(read) = stream.next().await {
@@ -194,11 +210,11 @@ impl Channels {
         {
             let mut heard = self.heard.lock().await;
             heard.last = heard.last.max(number);
-            if self.store.is_answered(&entry.name, &message.id).await? {
-                heard.answered.push((entry.name.clone(), message.id));
-                return Ok(());
-            }
-            if message.files.is_empty() && self.answer_question(&route, &entry.name, &message.text).await {
+            let channel = &entry.name;
+            if self.has_answered(channel, &message).await?
+                || (message.files.is_empty() && self.take_answer(&route, channel, &message, number).await?)
+            {
+                heard.answered.push((channel.clone(), message.id));
                 return Ok(());
             }
         }
@@ -228,11 +244,38 @@ impl Channels {
             let lanes = self.lanes.lock();
             lanes.get(&route.owner).is_some_and(|lane| lane.has(&entry.name, &message.id))
         };
-        if !is_text || is_asked() || !self.answer_question(&route, &entry.name, &message.text).await {
+        if !is_text || is_asked() {
             return Ok(false);
         }
-        self.store.put_answered(&entry.name, &message.id).await?;
-        Ok(true)
+        let channel = &entry.name;
+        Ok(self.has_answered(channel, &message).await?
+            || self.take_answer(&route, channel, &message, event.number).await?)
+    }
+
+    /// Has a text answer the question that waits in its conversation. Returns whether it did. That it is going to is stored before: else a
+    /// process that is killed in between would have the text answer, and then become a turn.
+    async fn take_answer(
+        &self,
+        route: &Route,
+        channel: &str,
+        message: &InboundMessage,
+        number: u64,
+    ) -> Result<bool, Error> {
+        let Some(question) = self.open_question(route, channel).await else { return Ok(false) };
+        let answered = AnsweredQuestion { source: self.agent.event_source(), number, question };
+        self.store.put_answered(channel, &message.id, &answered).await?;
+        if self.answer_question(&answered.question, &message.text, route.speaker()).await {
+            return Ok(true);
+        }
+        self.store.forget_answered(channel, &message.id).await?;
+        Ok(false)
+    }
+
+    /// Whether a message has answered a question, before its turn came or before a process was killed.
+    async fn has_answered(&self, channel: &str, message: &InboundMessage) -> Result<bool, Error> {
+        let Some(answered) = self.store.answered(channel, &message.id).await? else { return Ok(false) };
+        let question = self.agent.approvals.get(&answered.question).await;
+        Ok(is_answered_with(question.as_ref(), &message.text))
     }
 
     /// Says of something that it is not passed on, to somebody who may speak there. Strangers get no answer, and groups none that is

@@ -60,6 +60,11 @@ pub(super) fn is_open_question(approval: &Approval) -> bool {
         && approval.plan.is_none()
 }
 
+/// Whether a question, which waited when this text was about to answer it, has it as its answer. One that is gone was answered.
+pub(super) fn is_answered_with(question: Option<&Approval>, text: &str) -> bool {
+    question.is_none_or(|question| question.state != PENDING && question.answer == text.trim())
+}
+
 /// What waits.
 pub(super) const PENDING: &str = "pending";
 
@@ -163,6 +168,22 @@ mod tests {
         let answered = Approval { state: "answered".to_owned(), ..question };
         assert!(!is_open_question(&form) && !is_open_question(&plan) && !is_open_question(&answered));
         assert!(prompt(&plan).1.is_empty());
+    }
+
+    // Promises: GW-208
+    #[test]
+    fn a_text_has_answered_a_question_only_if_that_has_it_as_its_answer() {
+        let question = Approval { question: "Which one?".to_owned(), ..call("") };
+        let ended = |answer: &str| Approval {
+            state: "approved".to_owned(),
+            answer: answer.to_owned(),
+            ..question.clone()
+        };
+        assert!(is_answered_with(None, "this") && is_answered_with(Some(&ended("this")), " this\n"));
+        // A process was killed before it answered; it expired, or somebody else was faster.
+        for other in [question.clone(), ended(""), ended("that")] {
+            assert!(!is_answered_with(Some(&other), "this"), "{other:?}");
+        }
     }
 
     proptest! {

@@ -1,7 +1,9 @@
 //! The key-values that hold what channels have not finished, in the agent's own database.
 
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use talon_store::{CHANNELS_NAMESPACE, Error, Key, KeyValues, Namespace, PageRequest, PluginId};
 
 use super::pending::PendingMessage;
@@ -12,8 +14,19 @@ const PAGE: u32 = 100;
 const MESSAGE: &str = "message/";
 /// The number of the last event that was read, by its source.
 const CURSOR: &str = "cursor/";
-/// Messages that answered a question before their turn came, by channel and event.
+/// Messages that answer a question in the place of a turn, by channel and event.
 const ANSWERED: &str = "answered/";
+
+/// Which question a message answers in the place of a turn. It is stored before the answer is given: what became of it, the question says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AnsweredQuestion {
+    /// Whose events are numbered so.
+    pub(super) source: String,
+    /// The number of the message's event. Once it counts as read, the row is needed no more.
+    pub(super) number: u64,
+    /// The question's id.
+    pub(super) question: String,
+}
 
 /// Reads and writes.
 #[derive(Clone)]
@@ -74,17 +87,48 @@ impl ChannelStore {
         self.kv.delete(&self.namespace.plugin, &Key::new(format!("{MESSAGE}{id}"))?).await.map(drop)
     }
 
-    /// Notes that a message answered a question before its turn came, so that it becomes none.
-    pub(super) async fn put_answered(&self, channel: &str, event: &str) -> Result<(), Error> {
-        self.kv.set(&self.namespace, &answered_key(channel, event)?, Vec::new()).await
+    /// Notes which question a message is going to answer.
+    pub(super) async fn put_answered(
+        &self,
+        channel: &str,
+        event: &str,
+        answered: &AnsweredQuestion,
+    ) -> Result<(), Error> {
+        let value = serde_json::to_vec(answered).expect("texts and numbers are always JSON");
+        self.kv.set(&self.namespace, &answered_key(channel, event)?, value).await
     }
 
-    /// Whether a message answered a question before its turn came.
-    pub(super) async fn is_answered(&self, channel: &str, event: &str) -> Result<bool, Error> {
-        Ok(self.kv.get(&self.namespace.plugin, &answered_key(channel, event)?).await?.is_some())
+    /// Which question a message was going to answer.
+    pub(super) async fn answered(
+        &self,
+        channel: &str,
+        event: &str,
+    ) -> Result<Option<AnsweredQuestion>, Error> {
+        let value = self.kv.get(&self.namespace.plugin, &answered_key(channel, event)?).await?;
+        Ok(value.map(|value| serde_json::from_slice(&value).unwrap_or_default()))
     }
 
-    /// Forgets that it did, once its event counts as read.
+    /// Forgets what messages answered whose events have these numbers.
+    pub(super) async fn forget_all_answered(
+        &self,
+        source: &str,
+        numbers: impl RangeBounds<u64>,
+    ) -> Result<(), Error> {
+        let mut page = PageRequest::first(PAGE);
+        loop {
+            let read = self.kv.entries(&self.namespace.plugin, ANSWERED, &page).await?;
+            for entry in read.items {
+                let answered: AnsweredQuestion = serde_json::from_slice(&entry.value).unwrap_or_default();
+                if answered.source == source && numbers.contains(&answered.number) {
+                    self.kv.delete(&self.namespace.plugin, &entry.key).await?;
+                }
+            }
+            let Some(next) = read.next else { return Ok(()) };
+            page = PageRequest::after(next, PAGE);
+        }
+    }
+
+    /// Forgets what a message answered: nothing, or its event counts as read.
     pub(super) async fn forget_answered(&self, channel: &str, event: &str) -> Result<(), Error> {
         self.kv.delete(&self.namespace.plugin, &answered_key(channel, event)?).await.map(drop)
     }
@@ -155,10 +199,38 @@ mod tests {
         forget_sender(opened.key_values(), "ada").await.expect("forgotten");
         store.replace(&message).await.expect("nothing to store");
         assert!(!store.has(&message).await.expect("read"));
-        store.put_answered("telegram", "u/8").await.expect("stored");
-        assert!(!store.is_answered("telegram", "u/7").await.expect("read"));
-        assert!(store.is_answered("telegram", "u/8").await.expect("read"));
-        store.forget_answered("telegram", "u/8").await.expect("forgotten");
-        assert!(!store.is_answered("telegram", "u/8").await.expect("read"));
+    }
+
+    #[tokio::test]
+    async fn what_messages_answered_is_kept_until_their_events_count_as_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("private").join("agent.db");
+        let opened = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store");
+        let store = ChannelStore::new(opened.key_values());
+        let answered = |source: &str, number| AnsweredQuestion {
+            source: source.to_owned(),
+            number,
+            question: format!("q{number}"),
+        };
+        for (event, source, number) in [("u/7", "host", 7), ("u/8", "host", 8), ("u/9", "host", 9)] {
+            store.put_answered("telegram", event, &answered(source, number)).await.expect("stored");
+        }
+        // Another supervisor's events have numbers of their own.
+        store.put_answered("telegram", "u/1", &answered("host b", 1)).await.expect("stored");
+        let left = async || {
+            let mut left = Vec::new();
+            for event in ["u/1", "u/7", "u/8", "u/9"] {
+                left.extend(store.answered("telegram", event).await.expect("read").map(|row| row.number));
+            }
+            left
+        };
+        assert_eq!(left().await, [1, 7, 8, 9]);
+        assert_eq!(store.answered("telegram", "u/8").await.expect("read"), Some(answered("host", 8)));
+        assert_eq!(store.answered("sms", "u/8").await.expect("read"), None);
+        store.forget_all_answered("host", ..=7_u64).await.expect("forgotten");
+        assert_eq!(left().await, [1, 8, 9]);
+        store.forget_answered("telegram", "u/9").await.expect("forgotten");
+        store.forget_all_answered("host", 8_u64..).await.expect("forgotten");
+        assert_eq!(left().await, [1]);
     }
 }
