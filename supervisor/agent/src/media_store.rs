@@ -131,15 +131,26 @@ impl MediaStore {
         let now = Timestamp::now().as_millis();
         for blob in new {
             let beginning = format!("{session}/{now:0TIME_DIGITS$}.{}", blob.digest);
-            for (piece, part) in blob.bytes.chunks(MAX_VALUE_BYTES).enumerate() {
-                let key = Key::new(format!("{beginning}/{piece:02}"))?;
-                self.key_values.set(&namespace, &key, part.to_vec()).await?;
+            if let Err(error) = self.write(&namespace, &beginning, blob).await {
+                // Of what there is no room for, nothing stays.
+                for (_, part) in self.stored(&format!("{beginning}/")).await? {
+                    self.delete(&part).await?;
+                }
+                return Err(error);
             }
-            // Last, so that a file that is listed is whole.
-            if let Some(about) = &blob.about {
-                let key = Key::new(format!("{beginning}/{ABOUT}"))?;
-                self.key_values.set(&namespace, &key, about.clone()).await?;
-            }
+        }
+        Ok(())
+    }
+
+    async fn write(&self, namespace: &Namespace, beginning: &str, blob: &NewBlob<'_>) -> Result<(), Error> {
+        for (piece, part) in blob.bytes.chunks(MAX_VALUE_BYTES).enumerate() {
+            let key = Key::new(format!("{beginning}/{piece:02}"))?;
+            self.key_values.set(namespace, &key, part.to_vec()).await?;
+        }
+        // Last, so that a file that is listed is whole.
+        if let Some(about) = &blob.about {
+            let key = Key::new(format!("{beginning}/{ABOUT}"))?;
+            self.key_values.set(namespace, &key, about.clone()).await?;
         }
         Ok(())
     }

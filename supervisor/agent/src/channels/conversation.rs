@@ -2,31 +2,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use talon_proto::agent::Error as TurnError;
 use talon_proto::agent::chunk::Kind;
 use talon_store::Session;
-use tokio::time::timeout;
 use tonic::{Code, Status};
 
-use super::files::StoredFiles;
+use super::files::{MessageFiles, StoredFiles};
 use super::lane::Lane;
 use super::outbound::{Delivery, OutboundText};
 use super::pending::PendingMessage;
 use super::prompts::PENDING;
 use super::service::Channels;
-use super::verbose::{CallTexts, call_text, result_text};
+use super::verbose::{CallTexts, call_text, read_and_show, result_text};
 use crate::agent::{EarlierTurn, TurnRequest, VERBOSE};
 use crate::driver::MessageOrigin;
 use crate::turns::{RunningTurn, Subscription};
 
 /// What a model is asked with files that came without a text.
 const NO_TEXT: &str = "(No text came with this.)";
-
-/// How long an answer waits for the calls before it that a verbose session shows. 15 s: some texts of a slow service.
-const LAST_CALLS: Duration = Duration::from_secs(15);
 
 /// How work on a message ended.
 enum Progress {
@@ -87,7 +82,7 @@ impl Channels {
     /// Asks, waits for the turn's end, and sends the answer.
     async fn answer(self: &Arc<Self>, mut message: PendingMessage) -> Progress {
         // Fetched once, however often it is asked.
-        let mut files = None;
+        let mut files = MessageFiles::default();
         loop {
             let answered = tokio::select! {
                 () = self.ending.cancelled() => return Progress::Interrupted,
@@ -134,7 +129,7 @@ impl Channels {
     async fn ask(
         self: &Arc<Self>,
         message: &mut PendingMessage,
-        files: &mut Option<StoredFiles>,
+        files: &mut MessageFiles,
     ) -> Result<Option<String>, Status> {
         let stored = |error: &talon_store::Error| Status::unavailable(talon_error_chain::error_chain(error));
         if !self.store.has(message).await.map_err(|error| stored(&error))? {
@@ -160,14 +155,7 @@ impl Channels {
                 tokio::task::yield_now().await;
                 continue;
             }
-            let is_of_session = |files: &&StoredFiles| files.session.is_none_or(|of| of == session.id);
-            let stored = match files.as_ref().filter(is_of_session) {
-                Some(stored) => stored.clone(),
-                None => {
-                    let Some(stored) = self.fetch_files(message, session.id).await? else { return Ok(None) };
-                    files.insert(stored).clone()
-                }
-            };
+            let Some(stored) = self.files_of(message, session.id, files).await? else { return Ok(None) };
             let notice = stored.notice();
             match self.agent.ask(&session, self.request(message, &session, stored)).await {
                 Ok((running, following)) => {
@@ -225,16 +213,8 @@ impl Channels {
         let followed = async {
             let reading = self.read_turn(message, following, texts, &waits);
             let showing = self.show_calls(&channel, &conversation, &id, to_show);
-            tokio::pin!(reading, showing);
-            let mut is_shown = false;
-            let read = loop {
-                tokio::select! {
-                    read = &mut reading => break read,
-                    () = &mut showing, if !is_shown => is_shown = true,
-                }
-            };
-            // The answer does not wait for them any longer.
-            if !is_shown && timeout(LAST_CALLS, showing).await.is_err() {
+            let (read, is_shown) = read_and_show(reading, showing).await;
+            if !is_shown {
                 tracing::warn!(
                     channel,
                     "the last calls of a verbose session are not shown: its channel is too slow"

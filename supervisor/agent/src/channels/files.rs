@@ -1,5 +1,6 @@
 //! Files that came with a message: fetched from its plugin, within the operator's limits.
 
+use std::slice;
 use std::time::Duration;
 
 use talon_agent_settings::MediaKeys;
@@ -9,16 +10,19 @@ use talon_extensions::contract::{
 use talon_llm::model::Image;
 use talon_proto::agent::Media;
 use talon_sanitize::Raw;
-use talon_store::{Error, SessionId};
+use talon_store::{Error, SessionId, Sessions};
 use tokio::time::{Instant, sleep, timeout_at};
 use tonic::Status;
 
+use super::fetch_places::FetchPlace;
 use super::outbound::wait;
 use super::pending::PendingMessage;
 use super::send::call;
 use super::service::Channels;
+use super::store::ChannelStore;
 use crate::error_status::store_error_status;
 use crate::media::{AcceptedMedia, Attachment, accept};
+use crate::media_store::MediaStore;
 
 /// How long all files of a message may take. 3 min: somebody waits, and is told which did not come.
 const FETCH_TIME: Duration = Duration::from_secs(180);
@@ -30,6 +34,16 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 const MAX_NAME_BYTES: usize = 128;
 /// How much of a reason is shown.
 const MAX_REASON_BYTES: usize = 300;
+/// Why a file is left out that cannot be stored.
+const NO_ROOM: &str = "there is no more room for files (agent.media.total_bytes)";
+
+/// The files of a message, however often it is tried to ask it.
+#[derive(Debug, Default)]
+pub(super) struct MessageFiles {
+    /// Those that the store did not take yet, with the place that they need as long as they are held.
+    fetched: Option<(FetchedFiles, FetchPlace)>,
+    stored: Option<StoredFiles>,
+}
 
 /// The files of a message with their bytes.
 #[derive(Debug, Default)]
@@ -38,6 +52,13 @@ struct FetchedFiles {
     media: AcceptedMedia,
     /// One line for each other one: which it is, and why.
     left_out: Vec<String>,
+}
+
+/// Where the files of messages are stored, and what they belong to.
+struct FileStore<'s> {
+    media: &'s MediaStore,
+    sessions: &'s dyn Sessions,
+    rows: &'s ChannelStore,
 }
 
 /// The files of a message, whose bytes are stored with its session.
@@ -80,6 +101,61 @@ impl FetchedFiles {
     }
 }
 
+impl FileStore<'_> {
+    /// Stores the files of a message with its session. Those for which there is no room are left out. `false` if the message or the session
+    /// was forgotten meanwhile; then nothing is stored.
+    async fn put(
+        &self,
+        message: &PendingMessage,
+        session: SessionId,
+        fetched: &mut FetchedFiles,
+    ) -> Result<bool, Error> {
+        if !self.rows.has(message).await? || self.sessions.get(session).await?.is_none() {
+            return Ok(false);
+        }
+        let id = session.to_string();
+        let FetchedFiles { media: AcceptedMedia { images, files }, left_out } = fetched;
+        // Together, so that none makes room for another one; else each by itself, and what is there already is stored once.
+        if !has_room(self.media.add(&id, images).await)? {
+            let mut place = 0;
+            while let Some(image) = images.get(place) {
+                if has_room(self.media.add(&id, slice::from_ref(image)).await)? {
+                    place += 1;
+                } else {
+                    left_out.push(format!("{}: {NO_ROOM}", image.0.name));
+                    images.remove(place);
+                }
+            }
+        }
+        if !has_room(self.media.add_files(&id, files).await)? {
+            let mut place = 0;
+            while let Some(file) = files.get(place) {
+                if has_room(self.media.add_files(&id, slice::from_ref(file)).await)? {
+                    place += 1;
+                } else {
+                    left_out.push(format!("{}: {NO_ROOM}", file.0.name));
+                    files.remove(place);
+                }
+            }
+        }
+        if self.sessions.get(session).await?.is_some() {
+            return Ok(true);
+        }
+        // It was deleted in this moment, and its media before these.
+        self.media.forget(&id).await?;
+        Ok(false)
+    }
+}
+
+/// Whether there was room.
+fn has_room(added: Result<(), Error>) -> Result<bool, Error> {
+    match added {
+        Ok(()) => Ok(true),
+        Err(Error::Quota { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl StoredFiles {
     /// What stands behind the message's text, for the model.
     pub(super) fn note(&self) -> String {
@@ -93,53 +169,48 @@ impl StoredFiles {
 }
 
 impl Channels {
-    /// Fetches the files of a message, and stores those that are passed on with its session. `None` if the message or the session was
-    /// forgotten meanwhile; then nothing is stored.
+    /// The files of a message, fetched once, and stored with its session as far as they are passed on. `None` if the message or the session
+    /// was forgotten meanwhile; then nothing is stored.
     ///
     /// # Errors
     /// Those of the store. A file that cannot be had is none of them.
-    pub(super) async fn fetch_files(
+    pub(super) async fn files_of(
         &self,
         message: &PendingMessage,
         session: SessionId,
+        files: &mut MessageFiles,
     ) -> Result<Option<StoredFiles>, Status> {
         if message.files.is_empty() {
             return Ok(Some(StoredFiles::default()));
         }
-        // Closed by nobody.
-        let _place = self.fetching.acquire().await;
-        let fetched = self.fetch(message).await;
-        let (media, id) = (&self.agent.media, session.to_string());
-        let stored = async {
-            let is_kept = self.store.has(message).await?;
-            if !is_kept || self.agent.sessions.get(session).await?.is_none() {
-                return Ok(false);
+        if let Some(stored) = files.stored.as_ref().filter(|stored| stored.session == Some(session)) {
+            return Ok(Some(stored.clone()));
+        }
+        let (mut fetched, place) = match files.fetched.take() {
+            Some(fetched) => fetched,
+            None => {
+                let place = self.fetching.take(&message.channel).await;
+                (self.fetch(message).await, place)
             }
-            media.add(&id, &fetched.media.images).await?;
-            media.add_files(&id, &fetched.media.files).await?;
-            if self.agent.sessions.get(session).await?.is_none() {
-                // It was deleted in this moment, and its media before these.
-                media.forget(&id).await?;
-                return Ok(false);
-            }
-            Ok::<_, Error>(true)
         };
-        let AcceptedMedia { images, files } = match stored.await {
-            Ok(true) => fetched.media,
+        let sessions = &*self.agent.sessions;
+        let store = FileStore { media: &self.agent.media, sessions, rows: &self.store };
+        match store.put(message, session, &mut fetched).await {
+            Ok(true) => {}
             Ok(false) => return Ok(None),
-            Err(Error::Quota { .. }) => {
-                let why = "there is no more room for files (agent.media.total_bytes)".to_owned();
-                let left_out = vec![why];
-                return Ok(Some(StoredFiles { session: Some(session), left_out, ..StoredFiles::default() }));
+            Err(error) => {
+                files.fetched = Some((fetched, place));
+                return Err(store_error_status(&error));
             }
-            Err(error) => return Err(store_error_status(&error)),
-        };
-        Ok(Some(StoredFiles {
+        }
+        let FetchedFiles { media: AcceptedMedia { images, files: others }, left_out } = fetched;
+        let stored = StoredFiles {
             session: Some(session),
             images: images.into_iter().map(|(image, _)| image).collect(),
-            attachments: files.into_iter().map(|(file, _)| file).collect(),
-            left_out: fetched.left_out,
-        }))
+            attachments: others.into_iter().map(|(file, _)| file).collect(),
+            left_out,
+        };
+        Ok(Some(files.stored.insert(stored).clone()))
     }
 
     async fn fetch(&self, message: &PendingMessage) -> FetchedFiles {
@@ -230,32 +301,5 @@ impl Channels {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(name: &str, bytes: usize) -> Media {
-        Media { data: vec![b'x'; bytes], name: name.to_owned() }
-    }
-
-    // Promises: GW-229
-    #[test]
-    fn what_does_not_fit_is_left_out_and_said_with_the_key() {
-        let keys = MediaKeys { files: 2, file_bytes: 1500, request_bytes: 2000, ..MediaKeys::default() };
-        let mut fetched = FetchedFiles::default();
-        fetched.add(text("a.txt", 1200), &keys).expect("it fits");
-        for (file, key) in [
-            (text("b.txt", 1000), "agent.media.request_bytes"),
-            (text("c.txt", 1600), "agent.media.file_bytes"),
-        ] {
-            assert!(fetched.add(file, &keys).expect_err("too much").contains(key), "{key}");
-        }
-        fetched.add(text("d.txt", 700), &keys).expect("it fits");
-        assert!(fetched.add(text("e.txt", 1), &keys).expect_err("too many").contains("agent.media.files"));
-        assert_eq!(fetched.media.files.len(), 2);
-        let mut stored = StoredFiles::default();
-        assert!(stored.note().is_empty() && stored.notice().is_none());
-        stored.left_out.push("e.txt: too many".to_owned());
-        assert_eq!(stored.note(), "\n\n(A file was not passed on: e.txt: too many.)");
-        assert_eq!(stored.notice().as_deref(), Some("⚠️ Not passed on: e.txt: too many."));
-    }
-}
+#[path = "files_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@
 //! - `inbound`: what an event says; `routing`: for whom it is, and whether it becomes a turn; `subject`: as whom people count. Pure.
 //! - `pending`: a message that is not answered yet; `store`: their rows, and which event was the last
 //! - `plugin_events`, `event_reader`: the plugins' events, in their order, and buttons never behind messages that wait for room; `lane`, `conversation`: the messages of one sender or group, one after the other
-//! - `files`: what came with a message; `typing`, `verbose`: what is shown while a turn runs: that it does, and its calls
+//! - `files`, `fetch_places`: what came with a message, fetched for few at once; `typing`, `verbose`: what is shown while a turn runs: that it does, and its calls
 //! - `prompts`: approvals and questions with their buttons; `decision`: what a button or a text decides
 //! - `send`: one call of a channel's action; `outbound`: a text until it is sent; `open`: the calls that open channels
 //!
@@ -19,6 +19,7 @@
 mod conversation;
 mod decision;
 mod event_reader;
+mod fetch_places;
 mod files;
 mod inbound;
 mod lane;

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use ulid::{Generator, Ulid};
 
 use super::event_reader::EventReader;
+use super::fetch_places::FetchPlaces;
 use super::inbound::InboundMessage;
 use super::lane::Lane;
 use super::pending::PendingMessage;
@@ -23,9 +24,6 @@ use crate::hooks::RoleHost;
 
 /// The most short texts of our own that are being sent at once. 64: a channel that does not take them cannot fill the memory.
 const MAX_OWN_TEXTS: usize = 64;
-/// The most messages whose files are fetched at once. 4: each holds `agent.media.request_bytes` and one more file, so 64 MiB in all. Further
-/// ones wait.
-const MAX_FETCHING: usize = 4;
 
 /// The channels of a running agent.
 pub(crate) struct Channels {
@@ -46,7 +44,7 @@ pub(crate) struct Channels {
     /// For short texts of our own that are being sent.
     pub(super) own_texts: Arc<Semaphore>,
     /// For messages whose files are being fetched.
-    pub(super) fetching: Semaphore,
+    pub(super) fetching: FetchPlaces,
     /// Locked while a text is compared with what waits for one.
     pub(super) heard: tokio::sync::Mutex<HeardMessages>,
     ids: Mutex<Generator>,
@@ -57,7 +55,7 @@ pub(crate) struct Channels {
 pub(super) struct HeardMessages {
     /// The number of the last one whose turn came, in the supervisor's log.
     pub(super) last: u64,
-    /// Channel and event of those that answered a question before their turn came, until their events count as read.
+    /// Channel and event of those that answered a question in the place of a turn, until their events count as read.
     pub(super) answered: Vec<(String, String)>,
 }
 
@@ -87,7 +85,7 @@ impl Channels {
             wake_opener: Notify::new(),
             features: Mutex::default(),
             own_texts: Arc::new(Semaphore::new(MAX_OWN_TEXTS)),
-            fetching: Semaphore::new(MAX_FETCHING),
+            fetching: FetchPlaces::default(),
             heard: tokio::sync::Mutex::default(),
             ids: Mutex::new(Generator::new()),
         })

@@ -10,7 +10,7 @@ use talon_extensions::contract::{ChannelOp, ChannelOutcome, ChannelRequest};
 use talon_proto::agent::{ToolCall, ToolResult};
 use talon_sanitize::Raw;
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::send::send;
 use super::service::Channels;
@@ -22,6 +22,8 @@ const MAX_WAITING: usize = 64;
 /// The least and the longest wait before the second attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// How long an answer waits for the calls before it. 15 s: some texts of a slow service.
+const LAST_CALLS: Duration = Duration::from_secs(15);
 
 /// Where the texts of a turn go.
 pub(super) struct CallTexts {
@@ -59,6 +61,23 @@ impl WaitingTexts {
         let left_out = self.left_out.swap(0, Ordering::Relaxed);
         (left_out > 0).then(|| format!("({left_out} more calls and results: talon session show)"))
     }
+}
+
+/// Reads a turn to its end while its calls are shown. The answer waits [`LAST_CALLS`] for the last ones, and no longer. Returns what was read,
+/// and whether all of them were shown.
+pub(super) async fn read_and_show<T>(
+    reading: impl Future<Output = T>,
+    showing: impl Future<Output = ()>,
+) -> (T, bool) {
+    tokio::pin!(reading, showing);
+    let mut is_shown = false;
+    let read = loop {
+        tokio::select! {
+            read = &mut reading => break read,
+            () = &mut showing, if !is_shown => is_shown = true,
+        }
+    };
+    (read, is_shown || timeout(LAST_CALLS, showing).await.is_ok())
 }
 
 /// A call with its arguments.
@@ -169,7 +188,10 @@ impl Channels {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use proptest::prelude::*;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -212,6 +234,16 @@ mod tests {
         }
         assert_eq!(shown.len(), MAX_WAITING + 1);
         assert_eq!(shown.last().map(String::as_str), Some("(3 more calls and results: talon session show)"));
+    }
+
+    // Promises: GW-230
+    #[tokio::test(start_paused = true)]
+    async fn a_channel_that_takes_no_call_holds_up_the_answer_for_a_moment() {
+        let began = Instant::now();
+        assert_eq!(read_and_show(async { 7 }, pending()).await, (7, false));
+        assert!((LAST_CALLS..2 * LAST_CALLS).contains(&began.elapsed()));
+        assert_eq!(read_and_show(async { 7 }, sleep(FIRST_WAIT)).await, (7, true));
+        assert_eq!(read_and_show(sleep(FIRST_WAIT), async {}).await, ((), true));
     }
 
     proptest! {
