@@ -78,6 +78,8 @@ impl Agent {
         if !self.sessions.delete(session.id).await.map_err(|error| store_error_status(&error))? {
             return Err(no_session(&id));
         }
+        // Once more: files may have come since. Who stores some now finds that the session is gone, and takes them away again.
+        self.media.forget(&id).await.map_err(|error| store_error_status(&error))?;
         self.setup().environment.chain.ledgers().lock().close_session(&id);
         Ok(())
     }
