@@ -184,7 +184,7 @@ impl ExportDirectory {
     /// An earlier export of the same session is replaced.
     ///
     /// # Errors
-    /// [`ExportError`]; then nothing new is there.
+    /// [`ExportError`]; then nothing new is there, or a whole file that might not outlive a power failure.
     pub(crate) async fn write(
         &self,
         source: &ExportSource<'_>,
@@ -194,9 +194,12 @@ impl ExportDirectory {
     ) -> Result<(), ExportError> {
         let _changes = self.changes.lock().await;
         self.create().await?;
-        // First, so that a session that is there has its images.
-        self.write_media(source, session, usage, most).await?;
-        let written = self.write_session(source, session, usage, most).await;
+        let written = async {
+            // First, so that a session that is there has its images.
+            self.write_media(source, session, usage, most).await?;
+            self.write_session(source, session, usage, most).await
+        };
+        let written = written.await;
         // Without their session nobody could say whose they are.
         if written.is_err() && !self.has_session(session.id).await {
             let media = self.path.join(media_path(session.id));
@@ -336,14 +339,17 @@ impl Draft {
         let finished = async {
             self.file.flush().await?;
             self.file.sync_all().await?;
-            fs::rename(&self.unfinished, &self.target).await?;
-            File::open(&directory).await?.sync_all().await
+            fs::rename(&self.unfinished, &self.target).await
         };
-        finished.await.map_err(|source| ExportError::Io { path: self.target.clone(), source })?;
+        let finished = finished.await;
+        let failed = |source| ExportError::Io { path: self.target.clone(), source };
+        finished.map_err(failed)?;
+        // It is there, even if it would not outlive a power failure.
         usage.files += u64::from(self.before.is_none());
         usage.bytes =
             usage.bytes.saturating_sub(self.before.unwrap_or_default()).saturating_add(self.written);
-        Ok(())
+        let synced = async { File::open(&directory).await?.sync_all().await };
+        synced.await.map_err(failed)
     }
 }
 

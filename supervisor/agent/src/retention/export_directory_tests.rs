@@ -85,6 +85,14 @@ async fn nothing_of_a_session_stays_that_could_not_be_written_or_whose_files_wer
     let source = ExportSource { sessions: &*sessions, key_values: &*key_values };
     let exports = ExportDirectory::new(directory.path().join("exports"));
     let mut usage = ExportUsage::default();
+    // Nor do images stay that an earlier process wrote without their session, if not even new ones can be written.
+    exports.create().await.expect("created");
+    let early = directory.path().join("exports").join(media_path(session.id));
+    std::fs::write(&early, "an image").expect("written");
+    let mut counted = exports.usage().await.expect("counted");
+    assert_eq!(counted, ExportUsage { files: 1, bytes: 8 });
+    exports.write(&source, &session, &mut counted, 1).await.expect_err("too much");
+    assert_eq!((early.exists(), counted), (false, ExportUsage::default()));
     // There is room for the image alone.
     exports.write(&source, &session, &mut usage, 4000).await.expect_err("too much");
     assert_eq!((usage, exports.usage().await.expect("counted")), Default::default());
