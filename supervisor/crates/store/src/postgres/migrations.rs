@@ -13,4 +13,5 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     7 => "migrations/0007_schedule_actions.sql",
     8 => "migrations/0008_job_proposals.sql",
     9 => "migrations/0009_message_keys.sql",
+    10 => "migrations/0010_sessions_by_sender.sql",
 };

@@ -1,0 +1,2 @@
+-- How many sessions a sender has is counted before it gets another one.
+CREATE INDEX sessions_by_sender ON sessions (sender);
