@@ -44,23 +44,24 @@ pub(crate) trait HostFeed: Send + Sync {
     async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status>;
 }
 
-/// Passes events on until `ending`. Calls `connected` with each new stream. What happened between two is not told; whoever wants such events
-/// gets a missing one for it.
+/// Passes events on until `ending`. Calls `connected` with each new stream. What happened between two, or before the first one if the first
+/// attempt failed, is not told; whoever wants such events gets a missing one for it.
 pub(crate) async fn relay_host(
     bus: EventBus,
     feed: Arc<dyn HostFeed>,
     connected: impl Fn() + Send + Sync,
     ending: CancellationToken,
 ) {
-    let (mut had_stream, mut is_refused) = (false, false);
+    let (mut is_first, mut is_refused) = (true, false);
     loop {
         let followed = async {
+            let was_first = std::mem::take(&mut is_first);
             match feed.events().await {
                 Ok(events) => {
-                    if had_stream {
+                    if !was_first {
                         bus.note_missed(RELAYED, 1);
                     }
-                    (had_stream, is_refused) = (true, false);
+                    is_refused = false;
                     connected();
                     relay_stream(&bus, events).await;
                 }
@@ -223,6 +224,33 @@ mod tests {
         }
         assert_eq!(told, [0, 1, 0, 3, 0]);
         assert_eq!(other.try_next(), None);
+        ending.cancel();
+        relay.await.expect("it ends with the agent");
+    }
+
+    /// It is refused, and then has one event.
+    struct LateFeed(AtomicBool);
+
+    #[async_trait]
+    impl HostFeed for LateFeed {
+        async fn events(&self) -> Result<BoxStream<'static, Result<Event, Status>>, Status> {
+            if !self.0.swap(true, Ordering::Relaxed) {
+                return Err(Status::unavailable("it starts"));
+            }
+            let exited = Event { kind: "plugin_exited".to_owned(), ..Event::default() };
+            Ok(stream::iter([Ok(exited)]).chain(stream::pending()).boxed())
+        }
+    }
+
+    // Promises: GW-154
+    #[tokio::test(start_paused = true)]
+    async fn what_happened_before_the_first_stream_is_missing_if_that_was_refused_at_first() {
+        let (bus, ending) = (EventBus::default(), CancellationToken::new());
+        let mut watch = bus.subscribe(EventKind::PluginExited).expect("room");
+        let feed = Arc::new(LateFeed(AtomicBool::new(false)));
+        let relay = tokio::spawn(relay_host(bus.clone(), feed, || {}, ending.clone()));
+        assert!(matches!(watch.next().await, Some(Delivery::Missed(1))));
+        assert!(matches!(watch.next().await, Some(Delivery::Event(_))));
         ending.cancel();
         relay.await.expect("it ends with the agent");
     }
