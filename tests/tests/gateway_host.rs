@@ -1,9 +1,15 @@
 //! What an operator gets from the supervisor over HTTP: the audit log, findings, calls, numbers over time.
 
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
+use talon_tests::program;
 use talon_tests::provider::{Provider, ScriptedReply};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio::process::Command;
 use tokio::time::timeout;
 
 use talon_tests::gateway_client::{Setting, WAIT, says, start_all, start_with_gateway};
@@ -357,5 +363,41 @@ async fn the_command_line_shows_the_event_bus() {
         assert!(event["kind"].as_str().is_some_and(|kind| kind.starts_with("message.")), "{event}");
         assert!(event["payload"]["text"].is_string() && event["sequence"].as_u64() > Some(0), "{event}");
     }
+    follows_over_a_killed_agent(&setting, &token).await;
     setting.supervisor.stop().await;
+}
+
+/// Where events are missing for the end of an agent, a line says so.
+async fn follows_over_a_killed_agent(setting: &Setting, token: &str) {
+    let supervisor = &setting.supervisor;
+    let mut watching = Command::new(program("talon"))
+        .arg("--socket")
+        .arg(supervisor.socket())
+        .args(["events", "--type", "message.*", "--follow", "--output", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("talon starts");
+    let mut lines = BufReader::new(watching.stdout.take().expect("it is piped")).lines();
+    // Until it watches, nobody hears it.
+    let first = loop {
+        tokio::select! {
+            line = lines.next_line() => break line.expect("it can be read").expect("it goes on"),
+            () = send(setting, token, "Hello") => {}
+        }
+    };
+    assert!(first.contains("message."), "{first}");
+    let old = supervisor.client.status().await.agent.expect("there is an agent").pid;
+    kill(Pid::from_raw(old.cast_signed()), Signal::SIGKILL).expect("it is ours");
+    let gap = async {
+        loop {
+            let line = lines.next_line().await.expect("it can be read").expect("it goes on");
+            let told: Value = serde_json::from_str(&line).expect("JSON");
+            if told["kind"].is_null() {
+                return told;
+            }
+        }
+    };
+    assert_eq!(timeout(WAIT, gap).await.expect("it is said"), json!({"missed": null}));
 }

@@ -46,8 +46,9 @@ impl BusWatch {
             .map_err(|error| Failure::usage(error.to_string()))?;
         let reach = AgentConnection::connect(socket).await?;
         let mut left = self.count.unwrap_or(u64::MAX);
+        let mut watched = false;
         loop {
-            let ended = self.stream(&reach, &mut left, out).await;
+            let ended = self.stream(&reach, &mut watched, &mut left, out).await;
             if left == 0 || out.is_closed() {
                 return Ok(exit::OK);
             }
@@ -59,10 +60,25 @@ impl BusWatch {
         }
     }
 
-    /// Prints events until the stream ends, or enough were printed.
-    async fn stream(&self, reach: &AgentConnection, left: &mut u64, out: &mut Output) -> Result<(), Status> {
+    /// Prints events until the stream ends, or enough were printed. `watched` says whether an earlier stream was there: then what happened
+    /// in between is missing.
+    async fn stream(
+        &self,
+        reach: &AgentConnection,
+        watched: &mut bool,
+        left: &mut u64,
+        out: &mut Output,
+    ) -> Result<(), Status> {
         let request = WatchBusRequest { kinds: self.kinds.clone(), everybody: !self.mine };
         let mut stream = reach.agent.grpc().watch_bus(request).await?.into_inner();
+        if std::mem::replace(watched, true) {
+            if out.is_json() {
+                out.json_line(&json!({ "missed": null }));
+            } else {
+                out.line("the agent ended, and is watched again: events are missing here");
+            }
+            out.flush();
+        }
         while *left > 0 && !out.is_closed() {
             let Some(next) = stream.message().await? else { return Ok(()) };
             match next.item {
