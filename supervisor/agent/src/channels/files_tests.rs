@@ -1,3 +1,4 @@
+use talon_store::limits::MAX_VALUE_BYTES;
 use talon_store::{Engine, MEDIA_NAMESPACE, NewSession, PageRequest, PluginId, Session, Store, StoreOptions};
 
 use super::super::inbound::{InboundMessage, MessageSource};
@@ -105,13 +106,14 @@ async fn what_there_is_no_room_for_is_named_and_the_rest_is_passed_on() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = store(&directory).await;
     let (session, message) = begun(&store).await;
-    let keys = MediaKeys { total_bytes: 2_000, ..MediaKeys::default() };
+    // There is room for a piece of a large one, of which nothing stays.
+    let keys = MediaKeys { total_bytes: MAX_VALUE_BYTES as u64 + 2_000, ..MediaKeys::default() };
     let media = MediaStore::new(store.key_values(), keys).expect("a store of media");
     let (sessions, rows) = (store.sessions(), ChannelStore::new(store.key_values()));
     let files = FileStore { media: &media, sessions: &*sessions, rows: &rows };
     let mut fetched = FetchedFiles::default();
     fetched.left_out.push("x.bin: it is too large".to_owned());
-    fetched.media.images = vec![image("a.gif", 100), image("b.gif", 5_000)];
+    fetched.media.images = vec![image("a.gif", 100), image("b.gif", 2 * MAX_VALUE_BYTES)];
     fetched.add(text("a.txt", 50), &keys).expect("it fits");
     assert!(files.put(&message, session.id, &mut fetched).await.expect("stored"));
     let names: Vec<&str> = fetched.media.images.iter().map(|(image, _)| image.name.as_str()).collect();
