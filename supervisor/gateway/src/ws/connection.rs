@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, Stream, StreamExt as _};
+use futures_util::stream::SplitStream;
+use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -96,7 +96,7 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     let _ended = ended.drop_guard();
     let end = tokio::select! {
         end = read(&app, &caller, &dispatch, stream) => end,
-        end = write(&app, &mut sink, waiting) => end,
+        end = write(|| app.settings().limits.unread_timeout, &mut sink, waiting) => end,
         end = follow(&caller, outbox.clone(), events, cursors) => end,
         end = tell_config(&app, &caller, outbox.clone()) => end,
         end = tell_ghosts(&app, &caller, outbox.clone()) => end,
@@ -252,7 +252,12 @@ async fn tell_ghosts(app: &App, caller: &Caller, outbox: Outbox) -> End {
     pending().await
 }
 
-async fn write(app: &App, sink: &mut SplitSink<WebSocket, Message>, mut waiting: OutboxReader) -> End {
+/// Writes what waits, and a ping each [`PING_EVERY`].
+async fn write(
+    unread_timeout: impl Fn() -> Duration,
+    sink: &mut (impl Sink<Message> + Unpin),
+    mut waiting: OutboxReader,
+) -> End {
     let mut pings = interval(PING_EVERY);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -264,7 +269,7 @@ async fn write(app: &App, sink: &mut SplitSink<WebSocket, Message>, mut waiting:
             _ = pings.tick() => (Message::Ping(bytes::Bytes::new()), None),
         };
         // Who takes nothing of a message for so long is cut off.
-        match timeout(app.settings().limits.unread_timeout, sink.send(message)).await {
+        match timeout(unread_timeout(), sink.send(message)).await {
             Err(_) => return End::Slow,
             Ok(Err(_)) => return End::Gone,
             Ok(Ok(())) => {}
@@ -274,7 +279,9 @@ async fn write(app: &App, sink: &mut SplitSink<WebSocket, Message>, mut waiting:
 
 #[cfg(test)]
 mod tests {
-    use futures_util::stream;
+    use std::convert::Infallible;
+
+    use futures_util::{sink, stream};
     use tokio::time::Instant;
 
     use super::*;
@@ -288,12 +295,27 @@ mod tests {
         assert_eq!(next_message(&mut half_open).await.unwrap_err(), End::Silent);
         assert_eq!(began.elapsed(), MAX_SILENCE);
         assert!(MAX_SILENCE > PING_EVERY * 3, "three pings are lost before");
-        let mut pongs = Box::pin(stream::unfold((), async |()| {
-            tokio::time::sleep(PING_EVERY).await;
-            Some((Ok(Message::Pong(bytes::Bytes::new())), ()))
+        // Each ping is answered, and there is nothing else to hear.
+        let (_outbox, waiting) = outbox();
+        let (client, pongs) = mpsc::unbounded_channel::<Result<Message, axum::Error>>();
+        let mut sink = Box::pin(sink::unfold(client, |client, message: Message| async move {
+            let Message::Ping(payload) = message else { panic!("there is nothing to say: {message:?}") };
+            assert!(client.send(Ok(Message::Pong(payload))).is_ok(), "somebody reads");
+            Ok::<_, Infallible>(client)
         }));
-        for _ in 0..10 {
-            assert!(matches!(next_message(&mut pongs).await, Ok(Message::Pong(_))));
+        let mut pongs = Box::pin(stream::unfold(pongs, |mut pongs| async move {
+            pongs.recv().await.map(|message| (message, pongs))
+        }));
+        let began = Instant::now();
+        let answers = async {
+            for _ in 0..10 {
+                assert!(matches!(next_message(&mut pongs).await, Ok(Message::Pong(_))));
+            }
+        };
+        tokio::select! {
+            end = write(|| MAX_SILENCE, &mut sink, waiting) => panic!("{end:?}"),
+            () = answers => {}
         }
+        assert_eq!(began.elapsed().as_secs(), PING_EVERY.as_secs() * 9);
     }
 }
