@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use talon_sdk::{EventSource, State, tracing};
+use talon_sdk::{EventSource, SourceEvent, State, tracing};
 use tokio::time::{Instant, sleep};
 
 use crate::api::{Api, ApiError};
-use crate::update::{ALLOWED_UPDATES, Bot, Update, event};
+use crate::edit_notices::EditNotices;
+use crate::update::{ALLOWED_UPDATES, Bot, Update, edited_conversation, event};
 
 /// The most updates of one answer. 50: all of them fit into the queue of events, however long they are.
 const MAX_UPDATES: u32 = 50;
@@ -32,13 +33,14 @@ pub(crate) async fn poll(api: Api, bot: Bot, events: EventSource, state: State, 
         }
     };
     failures = 0;
+    let mut edits = EditNotices::default();
     loop {
         let began = Instant::now();
         match updates(&api, offset, waits).await {
             Ok(found) => {
                 failures = 0;
                 let is_empty = found.is_empty();
-                if let Some(next) = tell(&api, &bot, &events, &found).await {
+                if let Some(next) = tell(&api, &bot, &events, &mut edits, &found).await {
                     offset = next;
                     // If it cannot be stored, its events come again, and are known by their ids.
                     if let Err(error) = state.set_json(&key, &offset).await {
@@ -77,7 +79,13 @@ async fn updates(api: &Api, offset: i64, waits: Duration) -> Result<Vec<Value>, 
 }
 
 /// Tells all updates in their order, and waits until the host has them. Returns the number of the next one.
-async fn tell(api: &Api, bot: &Bot, events: &EventSource, found: &[Value]) -> Option<i64> {
+async fn tell(
+    api: &Api,
+    bot: &Bot,
+    events: &EventSource,
+    edits: &mut EditNotices,
+    found: &[Value],
+) -> Option<i64> {
     let mut next = None;
     for update in found {
         let number = update["update_id"].as_i64();
@@ -88,7 +96,11 @@ async fn tell(api: &Api, bot: &Bot, events: &EventSource, found: &[Value]) -> Op
             continue;
         };
         let (event, query) = event(&update, bot);
-        if let Some(event) = event {
+        let is_due = |event: &SourceEvent| {
+            edited_conversation(event)
+                .is_none_or(|conversation| edits.is_due(&conversation, std::time::Instant::now()))
+        };
+        if let Some(event) = event.filter(is_due) {
             let id = event.id().to_owned();
             if let Err(error) = events.deliver(event).await {
                 tracing::warn!("{id}: {error}");

@@ -8,6 +8,9 @@ use talon_sdk::channel::{BUTTON_TOPIC, ChannelFile, MESSAGE_TOPIC, UNSUPPORTED_T
 /// What is asked for: nothing else is told.
 pub(crate) const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 
+/// What an edit of a message is called, which is not passed on.
+const EDITS: &str = "edits of messages";
+
 /// The bot itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Bot {
@@ -117,7 +120,7 @@ pub(crate) fn event(update: &Update, bot: &Bot) -> (Option<SourceEvent>, Option<
     }
     // A live location is edited every few seconds, and by nobody.
     let edited = update.edited_message.as_ref().filter(|message| !text(message).trim().is_empty());
-    let edited = edited.map(|message| (message, Some("edits of messages")));
+    let edited = edited.map(|message| (message, Some(EDITS)));
     let said = update.message.as_ref().map(|message| (message, unsupported(message)));
     let told = said.or(edited).and_then(|(message, unsupported)| {
         let from = message.from.as_ref().filter(|from| !from.is_bot)?;
@@ -136,6 +139,14 @@ pub(crate) fn event(update: &Update, bot: &Bot) -> (Option<SourceEvent>, Option<
         Some(with_files(told(MESSAGE_TOPIC, "A message"), &files).details(text))
     });
     (told, None)
+}
+
+/// The conversation in which an edit would be said to be not passed on, apart by whether it is for the bot: the agent says nothing where it
+/// is not. `None` for other events.
+pub(crate) fn edited_conversation(event: &SourceEvent) -> Option<String> {
+    let is_edit = event.topic() == UNSUPPORTED_TOPIC && event.details_text() == EDITS;
+    let of = |field: &str| event.value(field).unwrap_or_default();
+    is_edit.then(|| format!("{} {}", of("conversation"), of("mentioned")))
 }
 
 /// What a message is that has neither a text nor a file; `None` for another one, and for what Telegram says of a chat.
@@ -313,6 +324,9 @@ mod tests {
         edited.as_object_mut().expect("an object").remove("message");
         let edited = told(edited).expect("an event");
         assert_eq!((edited.topic(), edited.details_text()), ("channel.unsupported", "edits of messages"));
+        assert_eq!(edited_conversation(&edited).as_deref(), Some("-1001 false"));
+        let message = told(group(json!({"text": EDITS}))).expect("an event");
+        assert_eq!(edited_conversation(&message), None);
     }
 
     // Promises: GW-231
