@@ -275,7 +275,8 @@ fn git(code: &Path, arguments: &[&str]) {
     assert!(command.status().expect("git is there").success(), "{arguments:?}");
 }
 
-/// A watcher is killed; a file with a conflict, a commit with a note and a staged secret come before the next one.
+/// A watcher is killed; more files than are looked at, a commit with a note, a file with a conflict and a staged secret come before the
+/// next one.
 // Promises: SHADOW-42
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
@@ -297,10 +298,13 @@ async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
     };
     timeout(WAIT, written).await.expect("it notes that it looked");
     first.kill().await.expect("it runs");
-    std::fs::write(code.join("a.rs"), CONFLICT).expect("a file");
+    for number in 0..150 {
+        std::fs::write(code.join(format!("old{number}.txt")), "old\n").expect("a file");
+    }
     std::fs::write(code.join("b.rs"), "// TODO: mend it\n").expect("a file");
     git(&code, &["add", "b.rs"]);
     git(&code, &["commit", "-q", "-m", "one"]);
+    std::fs::write(code.join("a.rs"), CONFLICT).expect("a file");
     let token = format!("let key = \"ghp_{}\";\n", "a1B2".repeat(9));
     std::fs::write(code.join("c.rs"), token).expect("a file");
     git(&code, &["add", "c.rs"]);

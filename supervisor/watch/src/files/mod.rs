@@ -15,6 +15,7 @@ mod file_system;
 mod index;
 mod kernel_watch;
 mod read;
+mod recent;
 mod scan;
 mod signals;
 mod watcher;

@@ -11,6 +11,7 @@ use ignore::{Walk, WalkBuilder};
 
 use super::editor_files::is_editors;
 use super::index::{Fingerprint, SeenFile};
+use super::recent::ChangeTime;
 use crate::limits::PATH_BYTES;
 
 /// What is not looked at, beside `.gitignore` files.
@@ -28,8 +29,8 @@ pub(crate) struct Rules {
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) files: Vec<SeenFile>,
-    /// The names of those that changed lately, by the rules.
-    pub(super) recent: Vec<Box<OsStr>>,
+    /// The names of those that changed lately, by the rules; and when.
+    pub(super) recent: Vec<(Box<OsStr>, ChangeTime)>,
     /// Those that are watched.
     pub(super) directories: BTreeSet<PathBuf>,
     /// Whether it is the root of a git work tree: it contains `.git`.
@@ -121,7 +122,7 @@ impl Listing {
             let Ok(metadata) = entry.metadata() else { return };
             // A file that was moved here has an old time of its own.
             if rules.recent_since.is_some_and(|since| metadata.ctime() >= since) {
-                self.recent.push(entry.file_name().into());
+                self.recent.push((entry.file_name().into(), (metadata.ctime(), metadata.ctime_nsec())));
             }
             self.files.push(SeenFile { name: entry.file_name().into(), fingerprint: fingerprint(&metadata) });
         }

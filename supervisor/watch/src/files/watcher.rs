@@ -12,6 +12,7 @@ use super::dirty::Dirty;
 use super::file_system::remote_name;
 use super::index::{Comparison, Index};
 use super::kernel_watch::{say_limit, watch};
+use super::recent::RecentFiles;
 use super::scan::{Listing, Rules, is_repository};
 use super::signals::Signals;
 use crate::event::{Change, Event, FileEvent};
@@ -51,11 +52,11 @@ struct FileWatcher {
     index: Index,
     dirty: Dirty,
     repositories: BTreeSet<PathBuf>,
-    /// What changed before this process began to look; more than [`BULK`] are not told.
-    recent: Vec<PathBuf>,
+    /// What changed before this process began to look; the newest [`BULK`] are told.
+    recent: RecentFiles,
 }
 
-/// Starts the thread; `ready` is called once everything was looked at for the first time.
+/// Starts the thread; `ready` is called once everything was looked at for the first time, and what changed before is told.
 ///
 /// # Errors
 /// When the kernel gives no watcher.
@@ -82,12 +83,12 @@ pub(crate) fn start(
         index: Index::default(),
         dirty: Dirty::default(),
         repositories: BTreeSet::new(),
-        recent: Vec::new(),
+        recent: RecentFiles::new(BULK),
     };
     std::thread::Builder::new().name("files".to_owned()).spawn(move || {
         files.learn_all();
-        ready(files.index.directories(), files.index.files());
         files.tell_recent();
+        ready(files.index.directories(), files.index.files());
         files.run();
     })?;
     Ok(())
@@ -146,19 +147,24 @@ impl FileWatcher {
 
     /// Tells of what changed while nobody looked.
     fn tell_recent(&mut self) {
-        let recent = std::mem::take(&mut self.recent);
-        if recent.len() <= BULK {
-            recent.into_iter().for_each(|path| self.tell(path, Change::Changed));
+        let all = self.recent.all();
+        if all > BULK {
+            let text = format!(
+                "{all} files changed while no watcher ran, or shortly before: the newest {BULK} of them are looked at"
+            );
+            self.notices.once("recent", text);
         }
+        self.recent.take().into_iter().for_each(|path| self.tell(path, Change::Changed));
     }
 
     /// Watches and remembers a tree as it is.
     fn learn(&mut self, root: &Path, directory: &Path) {
-        let (mut found, mut recent) = (Vec::new(), std::mem::take(&mut self.recent));
+        let mut found = Vec::new();
         let rules = self.settings.rules.clone();
         let (limits, notices) =
             ((self.settings.max_files, self.settings.max_directories), self.notices.clone());
-        let (index, watcher) = (std::cell::RefCell::new(&mut self.index), &mut self.watcher);
+        let (index, watcher, recent) =
+            (std::cell::RefCell::new(&mut self.index), &mut self.watcher, &mut self.recent);
         let entered = std::cell::Cell::new(index.borrow().directories());
         rules.list_all(
             root,
@@ -174,14 +180,11 @@ impl FileWatcher {
                 if listing.is_repository {
                     found.push(path.clone());
                 }
-                if recent.len() <= BULK {
-                    recent.extend(listing.recent.iter().map(|name| path.join(&**name)));
-                }
+                recent.add(&path, &listing.recent);
                 index.borrow_mut().learn(path, listing.files);
                 true
             },
         );
-        self.recent = recent;
         self.check_limits();
         for repository in found {
             self.found_repository(&repository);
