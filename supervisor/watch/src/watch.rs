@@ -19,7 +19,7 @@ use crate::event::{Change, CommandEvent, Event};
 use crate::files::{FileSettings, FileSinks, Rules};
 use crate::ghost_stream::{GhostView, follow_ghosts};
 use crate::git::{GitSettings, RepositoryFinder};
-use crate::last_look::LastLook;
+use crate::last_look::{FirstLook, LastLook};
 use crate::limits::{EVENTS, TICK};
 use crate::notice::{Notices, say};
 use crate::observation::unix_ms;
@@ -82,6 +82,8 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
     };
     let checkers = Checkers::start(&config.checkers, &events, &notices);
     let sinks = FileSinks { events, repository: tell_of_repositories(finder.clone()) };
+    let first_look = FirstLook::default();
+    let look = first_look.clone();
     let ready = move |directories, files| {
         let say = move |repositories| {
             say(format!(
@@ -89,8 +91,11 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
             ));
         };
         match finder {
-            Some(finder) => finder.all_found(say),
-            None => say(0),
+            Some(finder) => finder.all_found(say, move || look.end()),
+            None => {
+                say(0);
+                look.end();
+            }
         }
     };
     files::start(file_settings(&config, &roots, recent_since), sinks, notices.clone(), ready)
@@ -103,6 +108,7 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         detection,
         history,
         checkers,
+        first_look,
         last_look,
         queue: Arc::clone(&queue),
         notices: notices.clone(),
@@ -283,6 +289,7 @@ struct Detector {
     detection: Detection,
     history: Option<History>,
     checkers: Checkers,
+    first_look: FirstLook,
     last_look: Option<LastLook>,
     queue: Arc<Queue>,
     notices: Notices,
@@ -292,6 +299,8 @@ impl Detector {
     fn run(mut self, received: &Receiver<Event>) {
         let mut tick = Instant::now() + TICK;
         loop {
+            // Before: what the first look told is then taken before it counts as over.
+            let first_look_over = self.first_look.is_over();
             let event = received.recv_timeout(tick.saturating_duration_since(Instant::now()));
             let now = Instant::now();
             match event {
@@ -303,7 +312,7 @@ impl Detector {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(look) = &mut self.last_look {
-                        look.rests(now, i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX));
+                        look.rests(first_look_over, now, i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX));
                     }
                 }
                 // All watchers ended; what they could not go on with was said.

@@ -34,9 +34,12 @@ pub(crate) struct RepositoryFinder {
 enum FinderMessage {
     /// A work tree.
     Repository(PathBuf),
-    /// All that are there; called with their number once they are followed.
-    All(Box<dyn FnOnce(usize) + Send>),
+    /// All that are there; called with their number once they are followed, and once what happened before is told.
+    All(Box<dyn FnOnce(usize) + Send>, LookedAt),
 }
+
+/// What is called once everything was looked at.
+type LookedAt = Box<dyn FnOnce() + Send>;
 
 impl RepositoryFinder {
     /// A work tree was found. The thread takes each one once; finding it again is harmless.
@@ -44,9 +47,14 @@ impl RepositoryFinder {
         self.send(FinderMessage::Repository(work_tree));
     }
 
-    /// The first look is over; `then` is called with the number of repositories that are followed.
-    pub(crate) fn all_found(&self, then: impl FnOnce(usize) + Send + 'static) {
-        self.send(FinderMessage::All(Box::new(then)));
+    /// All were found. `followed` is called with the number of repositories that are followed, and `looked_at` once none of them waits
+    /// for a look, so that what happened before is told.
+    pub(crate) fn all_found(
+        &self,
+        followed: impl FnOnce(usize) + Send + 'static,
+        looked_at: impl FnOnce() + Send + 'static,
+    ) {
+        self.send(FinderMessage::All(Box::new(followed), Box::new(looked_at)));
     }
 
     fn send(&self, found: FinderMessage) {
@@ -124,13 +132,15 @@ pub(crate) fn start(
 
 impl GitWatcher {
     fn run(&mut self, found: &Receiver<FinderMessage>) {
+        let mut first_look: Option<LookedAt> = None;
         loop {
             loop {
                 match found.try_recv() {
                     Ok(FinderMessage::Repository(work_tree)) => self.follow(&work_tree),
-                    Ok(FinderMessage::All(then)) => {
+                    Ok(FinderMessage::All(followed, looked_at)) => {
                         self.settings.recent_since = None;
-                        then(self.repositories.len());
+                        followed(self.repositories.len());
+                        first_look = Some(looked_at);
                     }
                     Err(TryRecvError::Empty) => break,
                     // Nobody finds any more: the process ends.
@@ -140,6 +150,11 @@ impl GitWatcher {
             let now = Instant::now();
             let next =
                 self.repositories.values().filter_map(|repository| repository.due).map(|(due, _)| due).min();
+            if next.is_none()
+                && let Some(looked_at) = first_look.take()
+            {
+                looked_at();
+            }
             let limit = next.map_or(REST, |next| next.saturating_duration_since(now));
             let heard = self.signals.wait(limit);
             let now = Instant::now();
