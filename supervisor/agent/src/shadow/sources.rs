@@ -9,6 +9,7 @@ use talon_extensions::EventKind;
 use talon_extensions::contract::Event;
 use talon_guard::Raw;
 use talon_proto::agent::{Observation, ObserveRequest};
+use talon_redact::redact;
 
 use super::error::ShadowError;
 use super::observation::{MAX_EXCERPT_BYTES, MAX_LINE_BYTES, MAX_OBSERVATIONS, MAX_TRIGGER_BYTES, SOURCE};
@@ -30,6 +31,8 @@ impl EventObserver for ShadowLoop {
             let seen: Vec<Observation> =
                 events.iter().filter_map(|event| observation(source, event)).collect();
             for observations in seen.chunks(MAX_OBSERVATIONS) {
+                let redacted =
+                    observations.iter().fold(0, |sum: u32, one| sum.saturating_add(one.redactions));
                 let request =
                     ObserveRequest { observations: observations.to_vec(), ..ObserveRequest::default() };
                 match ShadowLoop::observe(&self, &source.sender, request).await {
@@ -37,7 +40,7 @@ impl EventObserver for ShadowLoop {
                     Err(error) => {
                         tracing::warn!(target: "agent", %error, "events of a plugin are no observations")
                     }
-                    Ok(_) => {}
+                    Ok(_) => self.metrics.count_shadow_redactions(redacted),
                 }
             }
         }
@@ -45,7 +48,7 @@ impl EventObserver for ShadowLoop {
     }
 }
 
-/// What an event of this source means; `None` for another one's.
+/// What an event of this source means, without secrets; `None` for another one's.
 fn observation(source: &ShadowSource, event: &Event) -> Option<Observation> {
     let plugin = source.action.split('.').next().unwrap_or_default();
     let field = |name: &str| event.fields.get(name).map(String::as_str).unwrap_or_default();
@@ -55,8 +58,15 @@ fn observation(source: &ShadowSource, event: &Event) -> Option<Observation> {
     if !is_of || !is_wanted {
         return None;
     }
-    let line = |text: &str| Raw::from(text).line_within(MAX_LINE_BYTES - '…'.len_utf8()).into_string();
-    let mut excerpt = event.details.clone();
+    let mut redactions = 0_u32;
+    // Secrets are looked for before a text is cut: of one that is cut no rule knows what is left.
+    let mut clean = |text: &str| {
+        let redacted = redact(text);
+        redactions = redactions.saturating_add(redacted.count);
+        redacted.text
+    };
+    let (subject, finding, mut excerpt) = (clean(topic), clean(&event.summary), clean(&event.details));
+    let line = |text: String| Raw::from(text).line_within(MAX_LINE_BYTES - '…'.len_utf8()).into_string();
     let end = excerpt.floor_char_boundary(MAX_EXCERPT_BYTES);
     let left_out = (excerpt.len() - end) as u64;
     excerpt.truncate(end);
@@ -67,11 +77,12 @@ fn observation(source: &ShadowSource, event: &Event) -> Option<Observation> {
         id: hex::encode(&Sha256::digest(&event.id)[..16]),
         kind: SOURCE.to_owned(),
         trigger,
-        subject: line(topic),
-        finding: line(&event.summary),
+        subject: line(subject),
+        finding: line(finding),
         excerpt,
         excerpt_left_out_bytes: left_out,
         occurred_unix_ms: event.time_unix_ms.unsigned_abs(),
+        redactions,
         ..Observation::default()
     })
 }
@@ -117,5 +128,25 @@ mod tests {
         assert_eq!(observation(&source, &event("other", "build.failed", "")), None);
         let all = ShadowSource { topics: Vec::new(), ..source };
         assert!(observation(&all, &event("build-server", "build.passed", "")).is_some());
+    }
+
+    // Promises: SHADOW-34
+    #[test]
+    fn a_secret_of_an_event_is_replaced_wherever_its_texts_are_cut() {
+        let source = ShadowSource {
+            action: "build-server.watch".to_owned(),
+            sender: "ada".to_owned(),
+            topics: Vec::new(),
+        };
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        for before in 0..=token.len() {
+            let details = format!("{} {token} end", "x".repeat(MAX_EXCERPT_BYTES - 1 - before));
+            let line = format!("{} {token} end", "x".repeat(MAX_LINE_BYTES - 4 - before));
+            let said = Event { summary: line.clone(), ..event("build-server", &line, &details) };
+            let seen = observation(&source, &said).expect("it is of it");
+            assert_eq!((problem(&seen), seen.redactions), (None, 3));
+            let kept = format!("{} {} {}", seen.subject, seen.finding, seen.excerpt);
+            assert!(!kept.contains("ghp"), "{before}: {kept}");
+        }
     }
 }
