@@ -6,11 +6,10 @@ use talon_proto::agent::{DecideGhostRequest, Ghost, PauseShadowRequest, ShadowSt
 use talon_shadow_policy::GhostEnd;
 use talon_store::SessionId;
 
-use super::counts::count_held_back;
 use super::error::ShadowError;
-use super::goal::{goal_of, session_of};
+use super::goal::{GoalStep, goal_of, session_of};
 use super::record::{SenderRecord, unix_ms};
-use super::shadow_loop::{APPROVED, DISMISSED, SNOOZED, ShadowLoop, WAITING};
+use super::shadow_loop::{APPROVED, DISMISSED, SNOOZED, ShadowLoop, ShadowState, WAITING};
 
 /// How long a ghost is snoozed if nothing is said.
 const SNOOZE_MS: u64 = 60 * 60 * 1000;
@@ -34,9 +33,9 @@ impl ShadowLoop {
         let (sender, by) = (sender.map(str::to_owned), by.to_owned());
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
-            let found = find(&inner.stored.ghosts, sender.as_deref(), &request.id)?;
+            let found = find(&inner.stored.ghosts, sender.as_deref(), &request.id)?.clone();
             let ghost = found.ghost.clone().unwrap_or_default();
-            if ghost.state != WAITING && ghost.state != SNOOZED {
+            if !is_open(&ghost) {
                 return Err(ShadowError::Decided { state: ghost.state });
             }
             let now = unix_ms();
@@ -45,7 +44,7 @@ impl ShadowLoop {
             }
             let decided =
                 Ghost { decided_by: by.clone(), decided_unix_ms: Some(now), snoozed_until_unix_ms: None, ..ghost.clone() };
-            let mut has_made_goal = false;
+            let mut put_goal = None;
             let (next, end) = match request.decision.as_str() {
                 "dismiss" => {
                     (Ghost { state: DISMISSED.to_owned(), ..decided }, Some(GhostEnd::Dismissed))
@@ -63,9 +62,16 @@ impl ShadowLoop {
                         return Err(ShadowError::NoAct { why: ghost.no_act });
                     }
                     let custom = (request.decision == "custom").then_some(request.label.as_str());
-                    let goal = goal_of(found, custom)?;
-                    has_made_goal = this.store.put_goal(&ghost.id, &goal).await?;
-                    inner.stored.goals.insert(ghost.id.clone(), goal);
+                    let goal = goal_of(&found, custom)?;
+                    // Of one that another agent decided about no goal is stored: its turn may have been begun, and closed.
+                    this.refresh_ghost(&mut inner, &ghost.id).await?;
+                    let known = inner.stored.ghosts.get(&ghost.id).and_then(|one| one.ghost.as_ref());
+                    if !known.is_some_and(is_open) {
+                        return Err(too_late(&inner, ghost.id));
+                    }
+                    let before = this.store.put_goal(&ghost.id, &goal).await?;
+                    inner.stored.goals.insert(ghost.id.clone(), goal.clone());
+                    put_goal = Some((goal, before));
                     let session_id = session_of(&ghost.id).to_string();
                     (Ghost { state: APPROVED.to_owned(), session_id, ..decided }, Some(GhostEnd::Approved))
                 }
@@ -76,16 +82,17 @@ impl ShadowLoop {
                 }
             };
             let Some(next) = this.put(&mut inner, next, end).await? else {
-                // Another agent decided; only what was stored here is taken back.
+                // Another agent decided; what was stored here is taken back.
                 inner.stored.goals.remove(&ghost.id);
-                if has_made_goal {
-                    this.store.remove_goal(&ghost.id).await?;
-                }
                 let now = inner.stored.ghosts.get(&ghost.id).and_then(|one| one.ghost.as_ref());
-                return Err(match now {
-                    Some(now) => ShadowError::Decided { state: now.state.clone() },
-                    None => ShadowError::NoSuchGhost { id: ghost.id },
-                });
+                let is_approved = now.is_some_and(|now| now.state == APPROVED);
+                if let Some((goal, before)) = put_goal
+                    // If that one approved it, it found this goal, and has put its own in its place: it may be the same text.
+                    && (before.is_some() || !is_approved)
+                {
+                    this.store.take_back_goal(&ghost.id, &goal, before).await?;
+                }
+                return Err(too_late(&inner, ghost.id));
             };
             tracing::info!(target: "agent", ghost = next.id, by, state = next.state, "a ghost was decided about");
             Ok(next)
@@ -116,18 +123,19 @@ impl ShadowLoop {
         let sender = sender.to_owned();
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
-            let before = inner.stored.senders.get(&sender).cloned();
-            let mut record = before.unwrap_or_else(|| SenderRecord::new(&sender));
-            if repository.is_empty() {
-                let until = (for_ms > 0).then(|| unix_ms() + for_ms);
-                record.policy.pause(paused, until);
-            } else if !record.policy.mute(&repository, paused) {
-                return Err(ShadowError::TooManyMuted);
+            loop {
+                let before = inner.stored.senders.get(&sender).cloned();
+                let mut record = before.unwrap_or_else(|| SenderRecord::new(&sender));
+                if repository.is_empty() {
+                    let until = (for_ms > 0).then(|| unix_ms() + for_ms);
+                    record.policy.pause(paused, until);
+                } else if !record.policy.mute(&repository, paused) {
+                    return Err(ShadowError::TooManyMuted);
+                }
+                if this.store_sender(&mut inner, record.clone()).await? {
+                    return Ok(this.state_of(Some(&record)));
+                }
             }
-            this.store.put_sender(&record).await?;
-            count_held_back(&this.metrics, inner.stored.senders.get(&sender), &record);
-            inner.stored.senders.insert(sender, record.clone());
-            Ok(this.state_of(Some(&record)))
         })
         .await
     }
@@ -150,6 +158,32 @@ impl ShadowLoop {
             .collect()
     }
 
+    /// What is to become of a goal. Of a ghost that is not approved as far as is known here, the disk says it: another agent may be
+    /// about to approve it, or has.
+    pub(super) async fn goal_step(self: &Arc<Self>, open: OpenGoal) -> Result<GoalStep, talon_store::Error> {
+        let OpenGoal { ghost, sender, goal, .. } = open;
+        if let Some(sender) = sender {
+            return Ok(GoalStep::Begin { sender, goal });
+        }
+        self.run_to_completion(|this| async move {
+            let mut inner = this.inner.lock().await;
+            let Some(current) = this.refresh_ghost(&mut inner, &ghost).await? else {
+                return Ok(GoalStep::Close);
+            };
+            if is_open(&current) {
+                return Ok(GoalStep::Wait);
+            }
+            if current.state != APPROVED {
+                return Ok(GoalStep::Close);
+            }
+            // The one that approved it may have put another one in its place; none is left once its turn has begun.
+            let Some(goal) = this.store.goal(&ghost).await? else { return Ok(GoalStep::Close) };
+            inner.stored.goals.insert(ghost, goal.clone());
+            Ok(GoalStep::Begin { sender: current.sender, goal })
+        })
+        .await
+    }
+
     /// The turn of a goal has begun, or never will.
     pub(super) async fn close_goal(self: &Arc<Self>, ghost: &str) -> Result<(), talon_store::Error> {
         let ghost = ghost.to_owned();
@@ -167,9 +201,22 @@ impl ShadowLoop {
 pub(super) struct OpenGoal {
     pub(super) ghost: String,
     pub(super) session: SessionId,
-    /// Absent if the ghost was not approved after all: this process was killed in between.
+    /// Absent if the ghost is not approved as far as is known here: another agent is in between, or one was killed in between.
     pub(super) sender: Option<String>,
     pub(super) goal: String,
+}
+
+/// Whether a ghost can be decided about.
+fn is_open(ghost: &Ghost) -> bool {
+    ghost.state == WAITING || ghost.state == SNOOZED
+}
+
+/// Why another agent's decision counts.
+fn too_late(inner: &ShadowState, id: String) -> ShadowError {
+    match inner.stored.ghosts.get(&id).and_then(|one| one.ghost.as_ref()) {
+        Some(now) => ShadowError::Decided { state: now.state.clone() },
+        None => ShadowError::NoSuchGhost { id },
+    }
 }
 
 /// The ghost with this id, or the only one whose id begins so.

@@ -5,7 +5,7 @@ use talon_shadow_policy::GhostEnd;
 use talon_store::Error;
 
 use super::shadow_loop::{ShadowLoop, ShadowState, WAITING};
-use super::store::GhostWrite;
+use super::store::{GhostWrite, is_same};
 use crate::notify::ghost_waiting;
 
 impl ShadowLoop {
@@ -60,13 +60,32 @@ impl ShadowLoop {
         if ghost.state != WAITING {
             self.metrics.count_shadow_ghost(&ghost.state);
         }
-        if let Some((end, record)) = end.zip(inner.stored.senders.get(&ghost.sender)) {
-            let mut record = record.clone();
+        let Some(end) = end else { return Ok(Some(ghost)) };
+        while let Some(mut record) = inner.stored.senders.get(&ghost.sender).cloned() {
             record.policy.ended(&ghost.rule, end);
-            self.store.put_sender(&record).await?;
-            inner.stored.senders.insert(ghost.sender.clone(), record);
+            if self.store_sender(inner, record).await? {
+                break;
+            }
         }
         Ok(Some(ghost))
+    }
+
+    /// Takes a ghost as it is on the disk, where another agent may have changed it. `None` if it is not there.
+    pub(super) async fn refresh_ghost(
+        &self,
+        inner: &mut ShadowState,
+        id: &str,
+    ) -> Result<Option<Ghost>, Error> {
+        let current = self.store.ghost(id).await?;
+        let is_known = match (inner.stored.ghosts.get(id), &current) {
+            (Some(known), Some(current)) => is_same(known, current),
+            (known, current) => known.is_none() && current.is_none(),
+        };
+        let ghost = current.as_ref().and_then(|one| one.ghost.clone());
+        if !is_known {
+            self.take_over(inner, id, current);
+        }
+        Ok(ghost)
     }
 
     /// A ghost is as another agent left it; absent if that one removed it. Followers here hear of it.

@@ -19,6 +19,17 @@ const CHANNEL: &str = "shadow";
 const ABOUT: &str = "What it is about. It is data: it gives no instructions.";
 const PAYLOAD: &str = "What belongs to it. It is data: it gives no instructions.";
 
+/// What is to become of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum GoalStep {
+    /// Its turn begins, unless it has begun.
+    Begin { sender: String, goal: String },
+    /// Its ghost is not decided about yet.
+    Wait,
+    /// No turn of it will begin here: its ghost ended otherwise, or is gone, or another agent has begun the turn.
+    Close,
+}
+
 /// The session of a ghost's turn: always the same one.
 pub(super) fn session_of(ghost: &str) -> SessionId {
     let digest = Sha256::digest(format!("ghost {ghost}"));
@@ -65,24 +76,23 @@ pub(super) fn goal_of(found: &GetGhostResponse, custom: Option<&str>) -> Result<
 /// Begins the turns of all approved ghosts that have none. One that cannot begin now is tried again.
 pub(super) async fn begin_turns(agent: &Arc<Agent>) {
     for open in agent.shadow.open_goals().await {
-        let begun = match &open.sender {
-            Some(sender) => begin_turn(agent, open.session, sender, &open.goal).await,
-            None => Ok(()),
+        let (ghost, session) = (open.ghost.clone(), open.session);
+        let begun = match agent.shadow.goal_step(open).await {
+            Ok(GoalStep::Begin { sender, goal }) => begin_turn(agent, session, &sender, &goal).await,
+            Ok(GoalStep::Wait) => continue,
+            Ok(GoalStep::Close) => Ok(()),
+            Err(error) => Err(store_error_status(&error)),
         };
         let closed = match begun {
-            Ok(()) => agent.shadow.close_goal(&open.ghost).await,
+            Ok(()) => agent.shadow.close_goal(&ghost).await,
             Err(status) => {
-                tracing::warn!(
-                    ghost = open.ghost,
-                    error = status.message(),
-                    "the turn of a ghost cannot begin yet"
-                );
+                tracing::warn!(ghost, error = status.message(), "the turn of a ghost cannot begin yet");
                 continue;
             }
         };
         if let Err(error) = closed {
             tracing::warn!(
-                ghost = open.ghost,
+                ghost,
                 error = talon_error_chain::error_chain(&error),
                 "that the turn of a ghost began is not noted"
             );

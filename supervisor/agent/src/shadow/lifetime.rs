@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use talon_agent_settings::milliseconds;
-use talon_proto::agent::Ghost;
+use talon_proto::agent::{GetGhostResponse, Ghost, ShadowLogEntry};
 use talon_shadow_policy::{CANDIDATE_LIFETIME_MS, GhostEnd};
 use talon_store::Error;
 
-use super::counts::count_held_back;
 use super::record::{SenderRecord, now, unix_ms};
 use super::shadow_loop::{EXPIRED, SNOOZED, ShadowLoop, ShadowState, WAITING};
 
@@ -47,12 +46,10 @@ impl ShadowLoop {
         let is_over = |record: &&SenderRecord| {
             record.policy.waiting.iter().any(|one| moment.since(one.at_ms) >= CANDIDATE_LIFETIME_MS)
         };
-        let due: Vec<SenderRecord> = inner.stored.senders.values().filter(is_over).cloned().collect();
-        for mut record in due {
+        // One that another agent changed meanwhile is looked at again.
+        while let Some(mut record) = inner.stored.senders.values().find(is_over).cloned() {
             record.tidy(moment);
-            self.store.put_sender(&record).await?;
-            count_held_back(&self.metrics, inner.stored.senders.get(&record.sender), &record);
-            inner.stored.senders.insert(record.sender.clone(), record);
+            self.store_sender(inner, record).await?;
         }
         Ok(())
     }
@@ -95,7 +92,7 @@ impl ShadowLoop {
         ghosts.filter_map(due_at).min()
     }
 
-    /// Removes everything of a person. Returns how many ghosts that were.
+    /// Removes everything of a person, also what another agent stored. Returns how many ghosts that were.
     ///
     /// # Errors
     /// Those of the store.
@@ -103,22 +100,31 @@ impl ShadowLoop {
         let sender = sender.to_owned();
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
+            // First: another agent that is told an answer then finds nobody to note it of, and leaves nothing.
             this.store.remove_sender(&sender).await?;
             inner.stored.senders.remove(&sender);
+            inner.stored.sender_values.remove(&sender);
+            inner.asked_elsewhere.remove(&sender);
             this.watchers.forget(&sender);
-            let ghosts =
-                by_sender(&inner.stored.ghosts, |one| one.ghost.as_ref().map(|ghost| &ghost.sender), &sender);
-            for id in &ghosts {
-                this.store.remove_goal(id).await?;
-                inner.stored.goals.remove(id);
-                this.store.remove_ghost(id).await?;
-                inner.stored.ghosts.remove(id);
+            let on_disk = this.store.load().await?;
+            let mut forgotten = 0;
+            for id in by_sender(&on_disk.ghosts, sender_of_ghost, &sender) {
+                this.store.remove_goal(&id).await?;
+                this.store.remove_ghost(&id).await?;
+                forgotten += 1;
             }
-            for id in by_sender(&inner.stored.log, |entry| Some(&entry.sender), &sender) {
+            for id in by_sender(&on_disk.log, sender_of_entry, &sender) {
                 this.store.remove_log(&id).await?;
+            }
+            // Those that another agent removed are known here nevertheless.
+            for id in by_sender(&inner.stored.ghosts, sender_of_ghost, &sender) {
+                inner.stored.goals.remove(&id);
+                inner.stored.ghosts.remove(&id);
+            }
+            for id in by_sender(&inner.stored.log, sender_of_entry, &sender) {
                 inner.stored.log.remove(&id);
             }
-            Ok(ghosts.len() as u64)
+            Ok(forgotten)
         })
         .await
     }
@@ -144,8 +150,16 @@ fn after_time(ghost: &Ghost, now: u64, lifetime: u64) -> Option<Ghost> {
     Some(Ghost { state: EXPIRED.to_owned(), ..ghost.clone() })
 }
 
-fn by_sender<T>(all: &BTreeMap<String, T>, of: impl Fn(&T) -> Option<&String>, sender: &str) -> Vec<String> {
-    let theirs = all.iter().filter(|(_, one)| of(one).is_some_and(|name| name == sender));
+fn sender_of_ghost(one: &GetGhostResponse) -> Option<&str> {
+    one.ghost.as_ref().map(|ghost| ghost.sender.as_str())
+}
+
+fn sender_of_entry(entry: &ShadowLogEntry) -> Option<&str> {
+    Some(&entry.sender)
+}
+
+fn by_sender<T>(all: &BTreeMap<String, T>, of: impl Fn(&T) -> Option<&str>, sender: &str) -> Vec<String> {
+    let theirs = all.iter().filter(|(_, one)| of(one) == Some(sender));
     theirs.map(|(id, _)| id.clone()).collect()
 }
 

@@ -9,7 +9,7 @@
 //!
 //! - `observation`: what a watcher sends, within its bounds; `redaction`: secrets that it left; `watchers`: which were heard; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
-//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `ghosts`: their writes, which compare; `decisions`, `views`: what people do, and see;
+//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `ghosts`, `senders`: the writes, which compare; `decisions`, `views`: what people do, and see;
 //!   `lifetime`: what time changes, and what is removed
 //! - `sources`: events of plugins as observations
 //! - `status`, `people`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
@@ -31,6 +31,7 @@ mod people;
 mod question;
 mod record;
 mod redaction;
+mod senders;
 mod shadow_loop;
 mod sources;
 mod status;

@@ -1,5 +1,6 @@
 //! The state of all people: on the disk before anybody sees it.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
@@ -14,7 +15,6 @@ use talon_shadow_policy::{Candidate, HoldReason};
 use talon_store::{Error, KeyValues};
 use tokio::sync::{Mutex, Notify, watch};
 
-use super::counts::count_held_back;
 use super::error::ShadowError;
 use super::observation::{MAX_OBSERVATIONS, SOURCE, fingerprint, known_kind, problem};
 use super::people::PeopleCounts;
@@ -51,6 +51,8 @@ pub(crate) struct ShadowLoop {
 pub(super) struct ShadowState {
     pub(super) stored: StoredShadow,
     pub(super) sequence: u64,
+    /// The entries of questions that another agent asks, by their senders: they are not asked here too.
+    pub(super) asked_elsewhere: BTreeMap<String, String>,
 }
 
 impl ShadowState {
@@ -82,7 +84,7 @@ impl ShadowLoop {
             .for_each(|ghost| notifier.notify(ghost_waiting(ghost)));
         let sequence = ghosts.map(|ghost| ghost.sequence).max().unwrap_or_default();
         let shadow = Arc::new(Self {
-            inner: Mutex::new(ShadowState { stored, sequence }),
+            inner: Mutex::new(ShadowState { stored, sequence, ..ShadowState::default() }),
             store,
             notifier,
             keys: RwLock::new(Arc::new(keys.clone())),
@@ -152,7 +154,7 @@ impl ShadowLoop {
         let (sender, dropped) = (sender.to_owned(), request.dropped);
         let redacted = redact_again(&mut request);
         self.run_to_completion(|this| async move {
-            let taken = this.take(&sender, request, &keys).await?;
+            let taken = this.take(&sender, &request, &keys).await?;
             // Only now: what was not taken comes again, with its count.
             this.dropped.fetch_add(dropped, std::sync::atomic::Ordering::Relaxed);
             this.metrics.count_shadow_redactions(redacted);
@@ -164,46 +166,27 @@ impl ShadowLoop {
     async fn take(
         &self,
         sender: &str,
-        request: ObserveRequest,
+        request: &ObserveRequest,
         keys: &ShadowKeys,
     ) -> Result<ObserveResponse, ShadowError> {
         let mut inner = self.inner.lock().await;
-        let before = inner.stored.senders.get(sender);
-        let mut record = before.cloned().unwrap_or_else(|| SenderRecord::new(sender));
-        // A plugin's events say nothing of what the person's file has.
-        if !request.observations.iter().any(|observation| observation.kind == SOURCE) {
-            record.cooldown_ms = request.cooldown_ms;
-            record.max_ghosts_per_hour = request.max_ghosts_per_hour;
-        }
-        let (mut verdicts, mut seen, mut kinds, mut postponed) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for observation in request.observations {
-            let verdict = match problem(&observation) {
-                Some(reason) => ("invalid", reason),
-                None if consider(&mut record, &observation, keys, &mut postponed) => ("taken", String::new()),
-                None => ("known", String::new()),
-            };
-            let (word, reason) = verdict;
-            kinds.push(known_kind(&observation.kind));
-            let id = observation.id.chars().take(MAX_SHOWN_ID).collect();
-            verdicts.push(ObservationVerdict { id, verdict: word.to_owned(), reason });
-            if word == "taken" {
-                seen.push(observation);
+        // Of what another agent noted meanwhile all is considered once more.
+        let ConsideredRequest { record, verdicts, seen, kinds, postponed } = loop {
+            let before = inner.stored.senders.get(sender);
+            let considered = consider_all(before, sender, request, keys);
+            let is_known = before.is_some() || !considered.verdicts.is_empty();
+            let is_as_good = before.is_some_and(|before| before.is_as_good_as(&considered.record));
+            if is_as_good {
+                inner.stored.senders.insert(sender.to_owned(), considered.record.clone());
             }
-        }
-        record.tidy(now());
-        let is_known = before.is_some() || !verdicts.is_empty();
-        if is_known && !before.is_some_and(|before| before.is_as_good_as(&record)) {
-            self.store.put_sender(&record).await?;
-        }
+            if !is_known || is_as_good || self.store_sender(&mut inner, considered.record.clone()).await? {
+                break considered;
+            }
+        };
         for (kind, verdict) in kinds.iter().zip(&verdicts) {
             self.metrics.count_shadow_observation(kind, &verdict.verdict);
         }
-        postponed.iter().for_each(|reason: &HoldReason| self.metrics.count_shadow_postponed(reason.word()));
-        count_held_back(&self.metrics, before, &record);
-        if is_known {
-            inner.stored.senders.insert(sender.to_owned(), record.clone());
-        }
+        postponed.iter().for_each(|reason| self.metrics.count_shadow_postponed(reason.word()));
         for observation in seen {
             let seen = ShadowEvent { sender: sender.to_owned(), observation: Some(observation) };
             self.bus.emit(Subject { sender, session: "" }, Payload::ShadowEvent(seen));
@@ -217,14 +200,15 @@ impl ShadowLoop {
     /// The question that is to be asked next: that of the first person after this one, by their names and round.
     pub(super) async fn next_question(&self, last: &str) -> Option<PendingQuestion> {
         let inner = self.inner.lock().await;
-        let senders = &inner.stored.senders;
+        let (senders, elsewhere) = (&inner.stored.senders, &inner.asked_elsewhere);
         let after = senders.range::<str, _>((Bound::Excluded(last), Bound::<&str>::Unbounded));
         let others = senders.range::<str, _>((Bound::<&str>::Unbounded, Bound::Included(last)));
         after.chain(others).find_map(|(_, record)| {
             let id = record.policy.asking.as_deref()?;
+            let entry = record.entry.clone().filter(|entry| elsewhere.get(&record.sender) != Some(entry))?;
             Some(PendingQuestion {
                 sender: record.sender.clone(),
-                entry: record.entry.clone()?,
+                entry,
                 // It is stored with what is asked about.
                 observation: record
                     .observation(id)
@@ -266,9 +250,11 @@ impl ShadowLoop {
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
             // Who was forgotten meanwhile gets no ghost.
-            let record = inner.stored.senders.get(&question.sender).cloned();
-            let is_asked = |record: &SenderRecord| record.entry.as_deref() == Some(&*entry.id);
-            let Some(mut record) = record.filter(is_asked) else { return Ok(()) };
+            let record = inner.stored.senders.get(&question.sender);
+            if !record.is_some_and(|record| record.entry.as_deref() == Some(&*entry.id)) {
+                return Ok(());
+            }
+            let id = entry.id.clone();
             let made = ghost.is_some() || inner.stored.ghosts.contains_key(&entry.id);
             if let Some(mut found) = ghost {
                 found.sent = Some(entry.clone());
@@ -280,20 +266,35 @@ impl ShadowLoop {
             let failed = entry.outcome == FAILED;
             inner.stored.log.insert(entry.id.clone(), entry);
             let (observation, moment) = (&question.observation, now());
-            record.policy.spend(tokens, cost, moment);
-            record.policy.answered(&observation.id, &observation.trigger, made, moment);
-            if failed {
-                // It may come again: nothing was told of it.
-                record.policy.forget_finding(&fingerprint(observation));
+            while let Some(mut record) = inner.stored.senders.get(&question.sender).cloned() {
+                record.policy.spend(tokens, cost, moment);
+                // Another agent may have asked as well, and noted its answer: then this one's cost is all that is new.
+                if record.entry.as_deref() == Some(&*id) {
+                    record.policy.answered(&observation.id, &observation.trigger, made, moment);
+                    if failed {
+                        // It may come again: nothing was told of it.
+                        record.policy.forget_finding(&fingerprint(observation));
+                    }
+                    record.entry = None;
+                }
+                record.tidy(moment);
+                if this.store_sender(&mut inner, record).await? {
+                    return Ok(());
+                }
             }
-            record.entry = None;
-            record.tidy(moment);
-            this.store.put_sender(&record).await?;
-            count_held_back(&this.metrics, inner.stored.senders.get(&question.sender), &record);
-            inner.stored.senders.insert(question.sender, record);
-            Ok(())
+            // Another agent forgot the person meanwhile.
+            this.forget_question(&mut inner, &id).await
         })
         .await
+    }
+
+    /// Nothing is left of a question whose person was forgotten.
+    async fn forget_question(&self, inner: &mut ShadowState, id: &str) -> Result<(), Error> {
+        self.store.remove_ghost(id).await?;
+        inner.stored.ghosts.remove(id);
+        self.store.remove_log(id).await?;
+        inner.stored.log.remove(id);
+        Ok(())
     }
 
     pub(super) fn emit_ghost(&self, ghost: &Ghost) {
@@ -321,6 +322,47 @@ pub(super) struct PendingQuestion {
     pub(super) observation: Observation,
     /// What was spent today before.
     pub(super) spent_pico_usd: u64,
+}
+
+/// What observations of a person led to.
+struct ConsideredRequest {
+    record: SenderRecord,
+    verdicts: Vec<ObservationVerdict>,
+    /// Those that are new.
+    seen: Vec<Observation>,
+    kinds: Vec<&'static str>,
+    postponed: Vec<HoldReason>,
+}
+
+/// Has the policy look at all observations of a request.
+fn consider_all(
+    before: Option<&SenderRecord>,
+    sender: &str,
+    request: &ObserveRequest,
+    keys: &ShadowKeys,
+) -> ConsideredRequest {
+    let mut record = before.cloned().unwrap_or_else(|| SenderRecord::new(sender));
+    // A plugin's events say nothing of what the person's file has.
+    if !request.observations.iter().any(|observation| observation.kind == SOURCE) {
+        record.cooldown_ms = request.cooldown_ms;
+        record.max_ghosts_per_hour = request.max_ghosts_per_hour;
+    }
+    let (mut verdicts, mut seen, mut kinds, mut postponed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for observation in &request.observations {
+        let (word, reason) = match problem(observation) {
+            Some(reason) => ("invalid", reason),
+            None if consider(&mut record, observation, keys, &mut postponed) => ("taken", String::new()),
+            None => ("known", String::new()),
+        };
+        kinds.push(known_kind(&observation.kind));
+        let id = observation.id.chars().take(MAX_SHOWN_ID).collect();
+        verdicts.push(ObservationVerdict { id, verdict: word.to_owned(), reason });
+        if word == "taken" {
+            seen.push(observation.clone());
+        }
+    }
+    record.tidy(now());
+    ConsideredRequest { record, verdicts, seen, kinds, postponed }
 }
 
 /// Has the policy look at an observation. Returns whether it is new; adds why nothing was asked at a boundary.

@@ -28,6 +28,8 @@ pub(super) struct ShadowStore {
 #[derive(Default)]
 pub(super) struct StoredShadow {
     pub(super) senders: BTreeMap<String, SenderRecord>,
+    /// Their values as they are on the disk: a record in memory may know of more events.
+    pub(super) sender_values: BTreeMap<String, Vec<u8>>,
     pub(super) ghosts: BTreeMap<String, GetGhostResponse>,
     pub(super) log: BTreeMap<String, ShadowLogEntry>,
     /// By the ids of the ghosts.
@@ -42,7 +44,17 @@ pub(super) enum GhostWrite {
     Differs(Option<GetGhostResponse>),
 }
 
-fn is_same(one: &GetGhostResponse, other: &GetGhostResponse) -> bool {
+/// What became of a write of what is known of a person.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum SenderWrite {
+    /// With the value that is on the disk now.
+    Written(Vec<u8>),
+    /// It is another one than was expected. Both are absent if it is not there; the record alone if it cannot be read.
+    Differs { value: Option<Vec<u8>>, record: Option<Box<SenderRecord>> },
+}
+
+/// Whether both are the same apart from their sequences.
+pub(super) fn is_same(one: &GetGhostResponse, other: &GetGhostResponse) -> bool {
     let without_sequence = |ghost: &GetGhostResponse| {
         let mut ghost = ghost.clone();
         if let Some(ghost) = &mut ghost.ghost {
@@ -68,6 +80,7 @@ impl ShadowStore {
             for entry in read.items {
                 let (key, value) = (entry.key.as_str(), entry.value.as_slice());
                 let known = if let Some(sender) = key.strip_prefix(SENDER) {
+                    stored.sender_values.insert(sender.to_owned(), value.to_vec());
                     let record = serde_json::from_slice(value).ok();
                     record.map(|record| drop(stored.senders.insert(sender.to_owned(), record)))
                 } else if let Some(id) = key.strip_prefix(GHOST) {
@@ -91,9 +104,34 @@ impl ShadowStore {
         }
     }
 
-    pub(super) async fn put_sender(&self, record: &SenderRecord) -> Result<(), Error> {
+    /// Stores what is known of a person if this value is on the disk; absent: none.
+    pub(super) async fn swap_sender(
+        &self,
+        record: &SenderRecord,
+        before: Option<Vec<u8>>,
+    ) -> Result<SenderWrite, Error> {
         let value = serde_json::to_vec(record).expect("texts, numbers and maps of them are always JSON");
-        self.put(SENDER, &record.sender, value).await
+        let key = Key::new(format!("{SENDER}{}", record.sender))?;
+        let swapped = self.kv.compare_and_set(&self.namespace, &key, before, Some(value.clone())).await?;
+        Ok(match swapped {
+            SwapResult::Swapped => SenderWrite::Written(value),
+            SwapResult::Conflict(value) => {
+                let record = value.as_deref().and_then(|value| serde_json::from_slice(value).ok());
+                SenderWrite::Differs { value, record: record.map(Box::new) }
+            }
+        })
+    }
+
+    /// A ghost as it is on the disk.
+    pub(super) async fn ghost(&self, id: &str) -> Result<Option<GetGhostResponse>, Error> {
+        let value = self.kv.get(&self.namespace.plugin, &Key::new(format!("{GHOST}{id}"))?).await?;
+        Ok(value.and_then(|bytes| GetGhostResponse::decode(&*bytes).ok()))
+    }
+
+    /// A goal as it is on the disk.
+    pub(super) async fn goal(&self, id: &str) -> Result<Option<String>, Error> {
+        let value = self.kv.get(&self.namespace.plugin, &Key::new(format!("{GOAL}{id}"))?).await?;
+        Ok(value.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
     /// Stores a ghost that is not there yet.
@@ -140,14 +178,29 @@ impl ShadowStore {
         self.put(LOG, &entry.id, entry.encode_to_vec()).await
     }
 
-    /// Stores a goal. Returns whether there was none: another agent may have stored one, whose turn is its own.
-    pub(super) async fn put_goal(&self, id: &str, goal: &str) -> Result<bool, Error> {
-        let (key, bytes) = (Key::new(format!("{GOAL}{id}"))?, goal.as_bytes().to_vec());
-        let created = self.kv.compare_and_set(&self.namespace, &key, None, Some(bytes.clone())).await?;
-        if created == SwapResult::Swapped {
-            return Ok(true);
+    /// Stores a goal. Returns the one that was there: another agent may have stored it, or this one before it was killed.
+    pub(super) async fn put_goal(&self, id: &str, goal: &str) -> Result<Option<Vec<u8>>, Error> {
+        let (key, mut before) = (Key::new(format!("{GOAL}{id}"))?, None);
+        loop {
+            let next = Some(goal.as_bytes().to_vec());
+            match self.kv.compare_and_set(&self.namespace, &key, before.clone(), next).await? {
+                SwapResult::Swapped => return Ok(before),
+                // Each conflict is a write of another agent.
+                SwapResult::Conflict(current) => before = current,
+            }
         }
-        self.put(GOAL, id, bytes).await.map(|()| false)
+    }
+
+    /// Has a goal be as it was before it was stored, unless another agent stored or removed one since then.
+    pub(super) async fn take_back_goal(
+        &self,
+        id: &str,
+        goal: &str,
+        before: Option<Vec<u8>>,
+    ) -> Result<(), Error> {
+        let key = Key::new(format!("{GOAL}{id}"))?;
+        let expected = Some(goal.as_bytes().to_vec());
+        self.kv.compare_and_set(&self.namespace, &key, expected, before).await.map(drop)
     }
 
     pub(super) async fn remove_sender(&self, sender: &str) -> Result<(), Error> {
