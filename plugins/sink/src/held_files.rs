@@ -63,7 +63,7 @@ impl HeldFiles {
         let held = self.0.held.lock().files.remove(&asked.file);
         let (bytes, place) = match held {
             Some(HeldFile { bytes, place, .. }) => (bytes, place),
-            None => match timeout(FETCH_TIME, self.fetched(download)).await {
+            None => match timeout(FETCH_TIME, self.fetch(download)).await {
                 Ok(Ok(fetched)) => fetched,
                 Ok(Err(delivery)) => return delivery.channel_reply(),
                 Err(_) => return ChannelReply::retry("the file did not come in time"),
@@ -81,8 +81,8 @@ impl HeldFiles {
         reply
     }
 
-    /// A whole file, and its place.
-    async fn fetched(
+    /// Downloads a whole file, once there is a place for it.
+    async fn fetch(
         &self,
         download: impl Future<Output = Result<Bytes, Delivery>>,
     ) -> Result<(Bytes, OwnedSemaphorePermit), Delivery> {

@@ -5,12 +5,12 @@ pub(super) fn text(steps: &[String]) -> String {
     let is_plain = |step: &str| {
         !step.is_empty() && !step.chars().any(|c| matches!(c, '.' | '"' | '=' | '\\') || c.is_control())
     };
-    let step = |step: &String| if is_plain(step) { step.clone() } else { quoted(step) };
+    let step = |step: &String| if is_plain(step) { step.clone() } else { quote(step) };
     steps.iter().map(step).collect::<Vec<_>>().join(".")
 }
 
 /// A text of JSON.
-fn quoted(step: &str) -> String {
+fn quote(step: &str) -> String {
     serde_json::Value::from(step).to_string()
 }
 
