@@ -21,7 +21,7 @@ impl ShadowLoop {
             ghost.sequence = sequence;
         }
         if let GhostWrite::Differs(current) = self.store.create_ghost(id, &found).await? {
-            self.take_over(inner, id, current);
+            self.take_over(inner, id, current.map(|ghost| *ghost));
             return Ok(());
         }
         if let Some(ghost) = &found.ghost {
@@ -48,7 +48,7 @@ impl ShadowLoop {
         let Some(before) = inner.stored.ghosts.get(&ghost.id) else { return Ok(Some(ghost)) };
         let next = GetGhostResponse { ghost: Some(ghost.clone()), ..before.clone() };
         if let GhostWrite::Differs(current) = self.store.replace_ghost(&ghost.id, before, &next).await? {
-            self.take_over(inner, &ghost.id, current);
+            self.take_over(inner, &ghost.id, current.map(|ghost| *ghost));
             return Ok(None);
         }
         inner.stored.ghosts.insert(ghost.id.clone(), next);
@@ -83,7 +83,7 @@ impl ShadowLoop {
         };
         let ghost = current.as_ref().and_then(|one| one.ghost.clone());
         if !is_known {
-            self.take_over(inner, id, current);
+            self.take_over(inner, id, current.map(|ghost| *ghost));
         }
         Ok(ghost)
     }

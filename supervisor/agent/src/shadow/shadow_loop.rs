@@ -251,7 +251,7 @@ impl ShadowLoop {
             let mut inner = this.inner.lock().await;
             // Who was forgotten meanwhile gets no ghost.
             let record = inner.stored.senders.get(&question.sender);
-            if !record.is_some_and(|record| record.entry.as_deref() == Some(&*entry.id)) {
+            if record.is_none_or(|record| record.entry.as_deref() != Some(&*entry.id)) {
                 return Ok(());
             }
             let id = entry.id.clone();

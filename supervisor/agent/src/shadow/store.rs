@@ -41,7 +41,7 @@ pub(super) struct StoredShadow {
 pub(super) enum GhostWrite {
     Written,
     /// It is another one than was expected; absent if it is not there.
-    Differs(Option<GetGhostResponse>),
+    Differs(Option<Box<GetGhostResponse>>),
 }
 
 /// What became of a write of what is known of a person.
@@ -168,9 +168,9 @@ impl ShadowStore {
         Ok(match swapped {
             SwapResult::Swapped => GhostWrite::Written,
             // One that cannot be read is of another release, and stays.
-            SwapResult::Conflict(current) => {
-                GhostWrite::Differs(current.and_then(|bytes| GetGhostResponse::decode(&*bytes).ok()))
-            }
+            SwapResult::Conflict(current) => GhostWrite::Differs(
+                current.and_then(|bytes| GetGhostResponse::decode(&*bytes).ok()).map(Box::new),
+            ),
         })
     }
 

@@ -61,7 +61,8 @@ async fn upgrade(
         // Nothing waits in the library: what waits is in the outbox, which is bounded.
         .write_buffer_size(0)
         .on_upgrade(move |socket| async move {
-            connection::serve(app, caller, socket).await;
+            // Its state is on the heap: what upgrades the connection would carry it twice.
+            Box::pin(connection::serve(app, caller, socket)).await;
             drop(place);
         });
     Ok(upgraded.into_response())

@@ -72,7 +72,6 @@ impl SessionOverrides {
             verbosity: verbosity.unwrap_or_default(),
             metadata: metadata.into_iter().collect(),
             verbose: verbose.unwrap_or(false),
-            ..CreateSessionRequest::default()
         }
     }
 
@@ -96,7 +95,6 @@ impl SessionOverrides {
             verbosity,
             verbose,
             metadata: metadata.into_iter().collect(),
-            ..UpdateSessionRequest::default()
         }
     }
 }

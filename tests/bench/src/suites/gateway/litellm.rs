@@ -19,8 +19,6 @@ use crate::stock::completions::MODEL;
 const KEY: &str = "sk-bench";
 /// Only a limit for hangs: its imports alone take half a minute of processor time.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long it may take to end by itself.
-const END: Duration = Duration::from_secs(10);
 
 /// Its processes; ended when dropped.
 pub(super) struct LiteLlm {
@@ -100,21 +98,13 @@ impl LiteLlm {
 impl Drop for LiteLlm {
     fn drop(&mut self) {
         let workers = talon_tests::descendants(self.child.id());
-        let signal = |pid: u32, signal: Signal| {
-            let Ok(pid) = i32::try_from(pid) else { return };
-            // One that has ended already is what is wanted.
-            let _ = kill(Pid::from_raw(pid), signal);
-        };
-        signal(self.child.id(), Signal::SIGTERM);
-        let begin = Instant::now();
-        while begin.elapsed() < END && matches!(self.child.try_wait(), Ok(None)) {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        for worker in workers.into_iter().filter(|pid| talon_tests::alive(*pid)) {
-            signal(worker, Signal::SIGKILL);
-        }
         // It is our child; an error cannot be handled here.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        for worker in workers.into_iter().filter(|pid| talon_tests::alive(*pid)) {
+            let Ok(worker) = i32::try_from(worker) else { continue };
+            // One that has ended already is what is wanted.
+            let _ = kill(Pid::from_raw(worker), Signal::SIGKILL);
+        }
     }
 }
