@@ -51,9 +51,9 @@ pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::types::{
     Admin, Audit, AuditArguments, BehindProxy, Breaker, Config, ConfiguredPlugin, Credential, Engine,
-    Envelope, Events, Frames, Gateway, GatewayLimits, GatewayRouting, GatewayTls, Grants, Guard, Host, HostLimits,
-    Lifecycle, Log, LogFormat, LuaLibrary, LuaLimits, LuaScript, LuaScriptLimits, LuaScripts, Media,
-    ModelGrant, Origin as PeerOrigin, Override as PluginOverride, Oversize, OwnBudget, Pages, Peer,
+    Envelope, Events, Frames, Gateway, GatewayLimits, GatewayRouting, GatewayTls, Grants, Guard, Host,
+    HostLimits, Lifecycle, Log, LogFormat, LuaLibrary, LuaLimits, LuaScript, LuaScriptLimits, LuaScripts,
+    Media, ModelGrant, Origin as PeerOrigin, Override as PluginOverride, Oversize, OwnBudget, Pages, Peer,
     PluginStorage, PluginStorageEngine, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox,
     State, Tools, Traces, User,
 };

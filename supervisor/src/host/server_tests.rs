@@ -246,7 +246,8 @@ async fn alone(seen: mpsc::UnboundedSender<CallEvent>) -> (AgentConnection, Host
         service: Some(crate::peer::OwnService::Agent),
         delegation: None,
     };
-    let alone = serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES, &HostLimits::default()).unwrap();
+    let alone =
+        serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES, &HostLimits::default()).unwrap();
     let connector = tower::service_fn(move |_| {
         let stream = theirs.take().ok_or_else(|| std::io::Error::other("there is one"));
         async move { stream }

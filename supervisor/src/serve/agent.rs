@@ -125,7 +125,8 @@ impl AgentRuntime {
             None => bind_named(&config.runtime_dir, SOCKET_NAME, config.host_gid(), LiveSocket::Replace)?,
         };
         grant_peers(config, SOCKET_NAME)?;
-        let clients = ClientListener::accept(&socket.listener, recognise, keeper.clone(), &config.agent.limits);
+        let clients =
+            ClientListener::accept(&socket.listener, recognise, keeper.clone(), &config.agent.limits);
         self.socket = Some(socket);
         clients.map_err(AgentStartError::Accept)
     }

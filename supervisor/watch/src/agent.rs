@@ -10,6 +10,7 @@ use talon_proto::agent::{ObserveRequest, ObserveResponse, ShadowState};
 use tonic::{Code, Status};
 
 use crate::notice::{Notices, say};
+use crate::observation::unix_ms;
 use crate::queue::Queue;
 
 /// The first and the longest pause after a failure; each is twice the last one.
@@ -79,6 +80,8 @@ impl AgentSender {
     }
 
     async fn send(&mut self) -> Result<(), Status> {
+        // First: what is too old is dropped although no agent is there.
+        let (observations, dropped) = self.queue.batch(unix_ms());
         let agent = match &self.agent {
             Some(agent) => agent.clone(),
             None => {
@@ -87,7 +90,6 @@ impl AgentSender {
                 self.agent.insert(agent).clone()
             }
         };
-        let (observations, dropped) = self.queue.batch();
         let of_shells = self.shell_dropped.load(Ordering::Relaxed);
         let request = ObserveRequest {
             observations: observations.clone(),
@@ -141,5 +143,36 @@ impl AgentSender {
             self.queue.len()
         );
         self.notices.once("agent", text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_proto::agent::Observation;
+
+    use super::*;
+
+    // Promises: SHADOW-39
+    #[tokio::test]
+    async fn what_is_too_old_is_dropped_although_no_agent_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let queue = Arc::new(Queue::default());
+        queue.push(Observation { id: "old".to_owned(), ..Observation::default() });
+        queue.push(Observation {
+            id: "new".to_owned(),
+            occurred_unix_ms: unix_ms(),
+            ..Observation::default()
+        });
+        let settings = AgentSettings {
+            socket: dir.path().join("agent.sock"),
+            cooldown_ms: None,
+            max_ghosts_per_hour: None,
+        };
+        let notices = Notices::default();
+        let mut sender = AgentSender::new(settings, Arc::clone(&queue), Arc::default(), notices);
+        assert!(sender.send_rest().await.is_err(), "nobody listens");
+        let (batch, dropped) = queue.batch(0);
+        let ids: Vec<&str> = batch.iter().map(|seen| seen.id.as_str()).collect();
+        assert_eq!((ids, dropped), (vec!["new"], 1));
     }
 }

@@ -9,14 +9,20 @@ use talon_proto::agent::Observation;
 use tokio::sync::Notify;
 
 use crate::limits::{BATCH, OBSERVATIONS};
-use crate::notice::Notices;
-use crate::spool::{Spool, SpooledRest};
+use crate::notice::{Notices, say};
+use crate::spool::{Spool, SpooledRest, is_kept};
+
+/// What is said under these keys: the file cannot be written; observations became old.
+const UNWRITTEN: &str = "spool";
+const OLD: &str = "old";
 
 #[derive(Debug, Default)]
 struct Waiting {
     observations: VecDeque<Observation>,
     dropped: u64,
     spool: Option<Spool>,
+    /// A write failed, so that the file has something else: nothing may be appended until it was written anew.
+    is_spool_behind: bool,
 }
 
 /// Between the detectors and the sender.
@@ -31,7 +37,7 @@ impl Queue {
     /// One that begins with what is left over in a spool, and keeps it.
     pub(crate) fn spooled(spool: Spool, rest: SpooledRest, notices: Notices) -> Self {
         let (observations, dropped) = (rest.observations.into(), rest.dropped);
-        let waiting = Waiting { observations, dropped, spool: Some(spool) };
+        let waiting = Waiting { observations, dropped, spool: Some(spool), is_spool_behind: false };
         Self { waiting: Mutex::new(waiting), filled: Notify::new(), notices }
     }
 
@@ -44,7 +50,12 @@ impl Queue {
             waiting.dropped = waiting.dropped.saturating_add(1);
         }
         waiting.observations.push_back(observation);
-        let written = waiting.spool_added(is_full);
+        let written = waiting.write(|spool, rest, _| {
+            if is_full {
+                spool.dropped()?;
+            }
+            rest.back().map_or(Ok(()), |newest| spool.added(newest))
+        });
         drop(waiting);
         self.say(written);
         self.filled.notify_one();
@@ -66,10 +77,24 @@ impl Queue {
         self.lock().observations.len()
     }
 
-    /// The oldest ones, which stay until they are removed; and how many were dropped so far.
-    pub(crate) fn batch(&self) -> (Vec<Observation>, u64) {
-        let waiting = self.lock();
-        (waiting.observations.iter().take(BATCH).cloned().collect(), waiting.dropped)
+    /// The oldest ones, which stay until they are removed; and how many were dropped so far. What has waited for too
+    /// long is dropped before.
+    pub(crate) fn batch(&self, now_ms: u64) -> (Vec<Observation>, u64) {
+        let mut waiting = self.lock();
+        let is_changed = waiting.drop_old(now_ms);
+        let written = if is_changed || waiting.is_spool_behind {
+            // A clock that jumped may have put them between others, which no record can say.
+            waiting.write(|spool, rest, dropped| spool.rewrite(rest.iter(), dropped))
+        } else {
+            Ok(())
+        };
+        let batch = (waiting.observations.iter().take(BATCH).cloned().collect(), waiting.dropped);
+        drop(waiting);
+        self.say(written);
+        if is_changed {
+            self.notices.once(OLD, "what the agent did not take for a day is dropped, and counted");
+        }
+        batch
     }
 
     /// The agent has these; and was told of so many that were dropped. Others may have been dropped meanwhile.
@@ -83,18 +108,27 @@ impl Queue {
         }
         waiting.dropped = waiting.dropped.saturating_sub(dropped);
         let taken = before - waiting.observations.len();
-        let written = if taken > 0 || dropped > 0 { waiting.spool_taken(taken, dropped) } else { Ok(()) };
+        let written = if taken > 0 || dropped > 0 || waiting.is_spool_behind {
+            waiting.write(|spool, rest, left| spool.taken(taken, dropped, rest.iter(), left))
+        } else {
+            Ok(())
+        };
         drop(waiting);
+        self.notices.over(OLD);
         self.say(written);
     }
 
     fn say(&self, written: io::Result<()>) {
-        if let Err(error) = written {
-            let text = format!(
-                "cannot write what waits for the agent to a file ({error}): it is lost if this process is killed"
-            );
-            self.notices.once("spool", text);
-        }
+        let Err(error) = written else {
+            if self.notices.over(UNWRITTEN) {
+                say("what waits for the agent is in its file again");
+            }
+            return;
+        };
+        let text = format!(
+            "cannot write what waits for the agent to a file ({error}): it is lost if this process is killed"
+        );
+        self.notices.once(UNWRITTEN, text);
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -103,89 +137,32 @@ impl Queue {
 }
 
 impl Waiting {
-    /// The newest one, for which the oldest was dropped if there was no room.
-    fn spool_added(&mut self, is_full: bool) -> io::Result<()> {
-        let Self { observations, dropped, spool: Some(spool) } = self else { return Ok(()) };
-        if spool.is_long() {
-            return spool.rewrite(observations.iter(), *dropped);
-        }
-        if is_full {
-            spool.dropped()?;
-        }
-        observations.back().map_or(Ok(()), |newest| spool.added(newest))
+    /// Has the file follow a change that was made here, with what is left and how many were dropped. After a failure it is
+    /// written anew instead: records count those before them, so that another one would remove the wrong observations.
+    fn write(
+        &mut self,
+        change: impl FnOnce(&mut Spool, &VecDeque<Observation>, u64) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Self { observations, dropped, spool: Some(spool), is_spool_behind } = self else { return Ok(()) };
+        let written = if *is_spool_behind || spool.is_long() {
+            spool.rewrite(observations.iter(), *dropped)
+        } else {
+            change(spool, observations, *dropped)
+        };
+        *is_spool_behind = written.is_err();
+        written
     }
 
-    fn spool_taken(&mut self, count: usize, told: u64) -> io::Result<()> {
-        let Self { observations, dropped, spool: Some(spool) } = self else { return Ok(()) };
-        spool.taken(count, told, observations.iter(), *dropped)
+    /// Returns whether there were any.
+    fn drop_old(&mut self, now_ms: u64) -> bool {
+        let before = self.observations.len();
+        self.observations.retain(|seen| is_kept(seen, now_ms));
+        let old = u64::try_from(before - self.observations.len()).unwrap_or(u64::MAX);
+        self.dropped = self.dropped.saturating_add(old);
+        old > 0
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn observation(id: usize) -> Observation {
-        Observation { id: id.to_string(), ..Observation::default() }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        /// The same holds over a kill at any moment.
-        // Promises: SHADOW-38
-        #[test]
-        fn over_a_kill_every_observation_is_accounted_for(steps in prop::collection::vec((0usize..200, any::<bool>()), 1..6)) {
-            let dir = tempfile::tempdir().unwrap();
-            let spooled = || {
-                let (spool, rest) = Spool::open(dir.path(), 0).unwrap();
-                Queue::spooled(spool, rest, Notices::default())
-            };
-            let (mut queue, mut pushed) = (spooled(), 0);
-            for (count, acknowledged) in steps {
-                for _ in 0..count {
-                    queue.push(observation(pushed));
-                    pushed += 1;
-                }
-                if acknowledged {
-                    let (batch, dropped) = queue.batch();
-                    queue.sent(&batch, dropped);
-                }
-                let before = queue.lock();
-                let (observations, dropped) = (before.observations.clone(), before.dropped);
-                drop(before);
-                drop(queue);
-                queue = spooled();
-                let after = queue.lock();
-                prop_assert_eq!((&after.observations, after.dropped), (&observations, dropped));
-                drop(after);
-            }
-        }
-
-        /// Whatever happens in which order: each one is sent, waits, or was counted as dropped.
-        // Promises: SHADOW-77
-        #[test]
-        fn every_observation_is_accounted_for(steps in prop::collection::vec((0usize..400, any::<bool>()), 1..20)) {
-            let queue = Queue::default();
-            let (mut pushed, mut sent, mut told) = (0, 0, 0);
-            for (count, acknowledged) in steps {
-                let (batch, dropped) = queue.batch();
-                for _ in 0..count {
-                    queue.push(observation(pushed));
-                    pushed += 1;
-                }
-                prop_assert!(queue.len() <= OBSERVATIONS);
-                if acknowledged {
-                    let before = queue.len();
-                    queue.sent(&batch, dropped);
-                    sent += before - queue.len();
-                    told += dropped;
-                }
-            }
-            let (_, dropped) = queue.batch();
-            prop_assert_eq!(sent as u64 + queue.len() as u64 + told + dropped, pushed as u64);
-        }
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;

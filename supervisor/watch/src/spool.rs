@@ -43,6 +43,11 @@ const HEAD: usize = 5;
 /// After each record: the beginning of the SHA-256 of all before it.
 const CHECK: usize = 4;
 
+/// Whether an observation may still wait. A clock that was set back makes none older.
+pub(crate) fn is_kept(observation: &Observation, now_ms: u64) -> bool {
+    now_ms.saturating_sub(observation.occurred_unix_ms) <= KEPT_MS
+}
+
 /// The file. It is this process's alone for as long as it is open.
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -76,7 +81,7 @@ impl Spool {
         (&file).take(FILE_BYTES + RECORD_BYTES as u64).read_to_end(&mut bytes)?;
         let mut rest = replay(&bytes);
         let waited = rest.observations.len();
-        rest.observations.retain(|seen| now_ms.saturating_sub(seen.occurred_unix_ms) <= KEPT_MS);
+        rest.observations.retain(|seen| is_kept(seen, now_ms));
         let old = waited - rest.observations.len();
         rest.dropped = rest.dropped.saturating_add(u64::try_from(old).unwrap_or(u64::MAX));
         let mut spool = Self { directory: directory.to_owned(), file, bytes: 0, _lock: lock };
@@ -141,12 +146,18 @@ impl Spool {
             bytes.extend(record(COUNT, &dropped.to_be_bytes()));
         }
         let (path, new) = (self.directory.join(FILE), self.directory.join(NEW_FILE));
-        let mut file = open(&new)?;
-        file.set_len(0)?;
-        file.write_all(&bytes)?;
-        std::fs::rename(new, path)?;
-        (self.file, self.bytes) = (file, bytes.len() as u64);
-        Ok(())
+        let written = write_new(&new, &bytes).and_then(|file| std::fs::rename(&new, path).map(|()| file));
+        match written {
+            Ok(file) => {
+                (self.file, self.bytes) = (file, bytes.len() as u64);
+                Ok(())
+            }
+            Err(error) => {
+                // A part of it takes room for nothing. It may not be there at all.
+                let _ = std::fs::remove_file(&new);
+                Err(error)
+            }
+        }
     }
 
     /// A record that cannot be written whole is taken back, so that those after it can be read.
@@ -171,6 +182,13 @@ fn open(path: &Path) -> io::Result<File> {
         .mode(0o600)
         .custom_flags(flags.bits().cast_signed())
         .open(path)
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let mut file = open(path)?;
+    file.set_len(0)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 fn record(kind: u8, payload: &[u8]) -> Vec<u8> {

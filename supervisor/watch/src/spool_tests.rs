@@ -10,6 +10,13 @@ fn observation(id: usize) -> Observation {
     Observation { id: id.to_string(), occurred_unix_ms: NOW, ..Observation::default() }
 }
 
+impl Spool {
+    /// Puts another file in the place of this one, such as one that takes nothing; returns this one.
+    pub(crate) fn exchange_file(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
+    }
+}
+
 fn ids(rest: &SpooledRest) -> Vec<String> {
     rest.observations.iter().map(|seen| seen.id.clone()).collect()
 }

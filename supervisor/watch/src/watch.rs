@@ -274,7 +274,7 @@ impl Sink {
 fn print(queue: &Queue) -> io::Result<()> {
     let mut out = io::stdout().lock();
     while !queue.is_empty() {
-        let (batch, dropped) = queue.batch();
+        let (batch, dropped) = queue.batch(unix_ms());
         for observation in &batch {
             serde_json::to_writer(&mut out, observation)?;
             writeln!(out)?;

@@ -41,6 +41,20 @@ pub(super) fn known_kind(kind: &str) -> &'static str {
 
 /// Why an observation is not taken: what is wrong, for the watcher's log.
 pub(super) fn problem(observation: &Observation) -> Option<String> {
+    beyond_bounds(observation).or_else(|| secret_in_a_name(observation))
+}
+
+/// What an observation and its place are known by is never rewritten, since it would no longer be the same; the other texts are
+/// redacted, are words of ours, or are digests.
+fn secret_in_a_name(observation: &Observation) -> Option<String> {
+    let Observation { id, trigger, directory, repository, .. } = observation;
+    let names = [("id", id), ("trigger", trigger), ("directory", directory), ("repository", repository)];
+    let (field, _) = names.into_iter().find(|(_, text)| !talon_redact::secrets(text).is_empty())?;
+    Some(format!("{field}: a part of it looks like a secret; rename it to have it observed"))
+}
+
+/// Which field is beyond its bounds.
+pub(super) fn beyond_bounds(observation: &Observation) -> Option<String> {
     let Observation {
         id,
         kind,
@@ -74,7 +88,6 @@ pub(super) fn problem(observation: &Observation) -> Option<String> {
         (!id.is_empty() && id.len() <= MAX_ID_BYTES && is_name(id), "id: 1 to 64 of A-Z, a-z, 0-9, - and _"),
         (KINDS.contains(&kind.as_str()), "kind: none that is known; is the watcher of another release?"),
         (trigger.len() <= MAX_TRIGGER_BYTES && is_word(trigger), "trigger: at most 64 of a-z, 0-9 and _"),
-        (talon_redact::secrets(trigger).is_empty(), "trigger: it looks like a secret"),
         (is_path(directory), "directory: an absolute path of at most 4096 bytes"),
         (is_path(repository), "repository: an absolute path of at most 4096 bytes"),
         (is_digest(path_hash), "path_hash: a SHA-256 in lower-case hex"),

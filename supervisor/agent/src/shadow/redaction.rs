@@ -4,13 +4,29 @@
 use talon_proto::agent::{Observation, ObserveRequest};
 use talon_redact::redact;
 
-use super::observation::{MAX_EXCERPT_BYTES, MAX_LANGUAGE_BYTES, MAX_LINE_BYTES, problem};
+use super::observation::{MAX_EXCERPT_BYTES, MAX_LANGUAGE_BYTES, MAX_LINE_BYTES, beyond_bounds};
+use super::watchers::{MAX_LIMIT_BYTES, MAX_LIMITS};
+
+/// How much of what a watcher cannot watch is looked at: 4 KiB, of which 512 bytes are shown at most. The rest is left out, so that a secret
+/// that is cut at the end of what is shown was whole when it was looked for.
+const LOOKED_AT_BYTES: usize = 8 * MAX_LIMIT_BYTES;
 
 /// Replaces the secrets that are left in a request, before anything of it is stored, shown or sent. Returns how many there were. What is
 /// beyond its bounds is left as it is, since it is refused.
 pub(super) fn redact_again(request: &mut ObserveRequest) -> u32 {
-    let within = request.observations.iter_mut().filter(|observation| problem(observation).is_none());
+    let within = request.observations.iter_mut().filter(|observation| beyond_bounds(observation).is_none());
     within.map(redact_observation).fold(0, u32::saturating_add)
+}
+
+/// What a watcher cannot watch, without secrets; and how many there were. Those beyond the bound are left out, since they do not count.
+pub(super) fn redact_limits(limits: &[String]) -> (Vec<String>, u32) {
+    let mut found = 0u32;
+    let redacted = limits.iter().take(MAX_LIMITS).map(|limit| {
+        let redacted = redact(&limit[..limit.floor_char_boundary(LOOKED_AT_BYTES)]);
+        found = found.saturating_add(redacted.count);
+        redacted.text
+    });
+    (redacted.collect(), found)
 }
 
 /// The texts keep their bounds; the observation counts what was replaced.
@@ -45,6 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::shadow::observation::problem;
 
     fn observation(excerpt: &str) -> Observation {
         Observation {
@@ -76,6 +93,95 @@ mod tests {
         assert!(seen.excerpt.starts_with("one\n[redacted: github token]\n"), "{}", seen.excerpt);
         assert_eq!(refused.redactions, 0, "it is refused");
         assert_eq!(redact_again(&mut request), 0, "nothing is counted twice");
+    }
+
+    /// Every text of an observation, by its field's name. One that is added to the message has to be added here.
+    fn texts(observation: &mut Observation) -> [(&'static str, &mut String); 12] {
+        let Observation {
+            id,
+            kind,
+            trigger,
+            directory,
+            repository,
+            path_hash,
+            subject,
+            finding,
+            excerpt,
+            excerpt_left_out_bytes: _,
+            language,
+            occurred_unix_ms: _,
+            boundary,
+            exit_code: _,
+            duration_ms: _,
+            fingerprint,
+            redactions: _,
+        } = observation;
+        [
+            ("id", id),
+            ("kind", kind),
+            ("trigger", trigger),
+            ("directory", directory),
+            ("repository", repository),
+            ("path_hash", path_hash),
+            ("subject", subject),
+            ("finding", finding),
+            ("excerpt", excerpt),
+            ("language", language),
+            ("boundary", boundary),
+            ("fingerprint", fingerprint),
+        ]
+    }
+
+    // Promises: SHADOW-34
+    #[test]
+    fn no_text_of_an_observation_that_is_taken_has_a_secret() {
+        // Of these, each field takes one by its form: a name, a word, a short line, a value.
+        let secrets = [
+            format!("ghp_{}", "a1B2".repeat(9)),
+            format!("sk_{}_{}", "live", "a1b2".repeat(4)),
+            format!("AKIA{}", "A2B3".repeat(4)),
+            "password=hunter2hunter2".to_owned(),
+        ];
+        for secret in &secrets {
+            for text in [secret.clone(), format!("/home/ada/{secret}/parser")] {
+                for field in 0..texts(&mut observation("")).len() {
+                    let mut seen = observation("");
+                    let (name, place) = texts(&mut seen).into_iter().nth(field).expect("a field");
+                    place.clone_from(&text);
+                    let mut request =
+                        ObserveRequest { observations: vec![seen], ..ObserveRequest::default() };
+                    redact_again(&mut request);
+                    let seen = &request.observations[0];
+                    match problem(seen) {
+                        Some(why) => assert!(why.starts_with(&format!("{name}:")), "{name} {text}: {why}"),
+                        None => {
+                            let shown = format!("{seen:?}");
+                            let value = secret.trim_start_matches("password=");
+                            assert!(!shown.contains(value), "{name}: {shown}");
+                            assert!(["subject", "finding", "excerpt", "language"].contains(&name), "{name}");
+                            assert_eq!(seen.redactions, 1, "{name}: {shown}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    // Promises: SHADOW-34
+    #[test]
+    fn what_cannot_be_watched_is_told_without_secrets() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        // The second one would be cut within its secret.
+        let mut limits =
+            vec![format!("cannot watch {token}"), format!("{} {token}", "x".repeat(MAX_LIMIT_BYTES - 20))];
+        limits.resize(3 * MAX_LIMITS, "too many files".to_owned());
+        let (told, found) = redact_limits(&limits);
+        assert_eq!((told.len(), found), (MAX_LIMITS, 2));
+        assert_eq!(told[0], "cannot watch [redacted: github token]");
+        assert!(told.iter().all(|text| !text.contains("ghp_")), "{told:?}");
+        assert_eq!(redact_limits(&told), (told.clone(), 0), "nothing is counted twice");
+        let (long, _) = redact_limits(&["é".repeat(LOOKED_AT_BYTES)]);
+        assert_eq!(long[0].len(), LOOKED_AT_BYTES);
     }
 
     proptest! {

@@ -205,3 +205,17 @@ async fn nothing_is_kept_longer_than_the_configuration_says() {
     let inner = shadow.inner.lock().await;
     assert_eq!((inner.stored.ghosts.len(), inner.stored.log.len()), (2, 1));
 }
+
+// Promises: SHADOW-34
+#[tokio::test]
+async fn a_watcher_is_heard_without_its_secrets_and_only_while_the_loop_is_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_store, shadow) = opened(&directory).await;
+    let limits = [format!("cannot watch ghp_{}", "a1B2".repeat(9))];
+    shadow.hear_watcher("ada", &limits);
+    assert!(shadow.watchers.of("ada").is_none(), "the loop is off");
+    shadow.configure(&ShadowKeys { enabled: true, ..ShadowKeys::default() });
+    shadow.hear_watcher("ada", &limits);
+    let heard = shadow.watchers.of("ada").expect("it was heard");
+    assert_eq!(heard.limits, ["cannot watch [redacted: github token]"]);
+}

@@ -4,12 +4,19 @@ use talon_proto::agent::ShadowStatus;
 
 use super::people::PeopleCounts;
 use super::record::now;
+use super::redaction::redact_limits;
 use super::shadow_loop::{ShadowLoop, WAITING};
 
 impl ShadowLoop {
-    /// A person's watcher sent something; `limits` are what it cannot watch.
+    /// A person's watcher sent something; `limits` are what it cannot watch, of which secrets are replaced. While the loop is off nothing is
+    /// kept of it: once it is on, the watcher is heard within a minute.
     pub(crate) fn hear_watcher(&self, sender: &str, limits: &[String]) {
-        self.watchers.hear(sender, limits);
+        if !self.keys().enabled {
+            return;
+        }
+        let (limits, redacted) = redact_limits(limits);
+        self.watchers.hear(sender, &limits);
+        self.metrics.count_shadow_redactions(redacted);
     }
 
     /// The loop over all people; `None` while it is off. `problem` says why no model can be asked. It never waits: while something is

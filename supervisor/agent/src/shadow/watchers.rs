@@ -14,8 +14,8 @@ const MAX_WATCHERS: usize = 1000;
 /// For how long a watcher counts as connected after it was heard. 5 minutes: it speaks once a minute, and some requests may be lost.
 const CONNECTED: Duration = Duration::from_secs(5 * 60);
 /// How many limits of one watcher are told; it has five kinds of them.
-const MAX_LIMITS: usize = 8;
-const MAX_LIMIT_BYTES: usize = 512;
+pub(super) const MAX_LIMITS: usize = 8;
+pub(super) const MAX_LIMIT_BYTES: usize = 512;
 /// How many limits of all watchers are told together.
 const MAX_ALL_LIMITS: usize = 16;
 

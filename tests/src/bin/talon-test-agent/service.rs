@@ -387,10 +387,7 @@ impl Agent for Service {
 
     type WatchBusStream = tokio_stream::Pending<Result<WatchBusResponse, Status>>;
 
-    async fn watch_bus(
-        &self,
-        _: Request<WatchBusRequest>,
-    ) -> Result<Response<Self::WatchBusStream>, Status> {
+    async fn watch_bus(&self, _: Request<WatchBusRequest>) -> Result<Response<Self::WatchBusStream>, Status> {
         unimplemented()
     }
 }

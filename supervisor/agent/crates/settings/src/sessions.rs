@@ -62,6 +62,14 @@ impl Default for SessionKeys {
     fn default() -> Self {
         let idle_after = TimeSpan::from_secs(30 * 60);
         let (busy, export_bytes) = (BusyMode::default(), 1 << 30);
-        Self { idle_after, delete_after: None, export: true, export_bytes, per_sender: 10_000, busy, queue: 16 }
+        Self {
+            idle_after,
+            delete_after: None,
+            export: true,
+            export_bytes,
+            per_sender: 10_000,
+            busy,
+            queue: 16,
+        }
     }
 }

@@ -73,7 +73,8 @@ impl Sessions for PostgresStore {
     async fn count(&self, sender: &str, most: u32) -> Result<u32, Error> {
         let client = self.client().await?;
         let counted = async {
-            let sql = "SELECT count(*) FROM (SELECT 1 FROM talon.sessions WHERE sender = $1 LIMIT $2) AS counted";
+            let sql =
+                "SELECT count(*) FROM (SELECT 1 FROM talon.sessions WHERE sender = $1 LIMIT $2) AS counted";
             let sql = client.prepare_cached(sql).await?;
             let count: i64 = client.query_one(&sql, &[&sender, &i64::from(most)]).await?.try_get(0)?;
             Ok(u32::try_from(count).unwrap_or(most))
