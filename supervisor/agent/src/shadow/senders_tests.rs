@@ -101,7 +101,7 @@ async fn what_one_agent_notes_of_a_person_another_one_does_not_overwrite() {
     // What the first one asks is not asked by the second one, too.
     let mut record = SenderRecord::new("eve");
     (record.policy.asking, record.entry) = (Some("o1".to_owned()), Some("E3".to_owned()));
-    assert!(first.store_sender(&mut first.inner.lock().await, record).await.expect("it is stored"));
+    assert!(first.store_sender(&mut *first.inner.lock().await, record).await.expect("it is stored"));
     second.pause("eve", PauseShadowRequest::default()).await.expect("it is stored");
     assert!(second.next_question("").await.is_none());
     assert_eq!(first.next_question("").await.map(|question| question.entry).as_deref(), Some("E3"));
@@ -131,7 +131,7 @@ async fn forgetting_a_person_removes_what_another_agent_stored() {
     // What the first one is still being told by a model leads to nothing.
     let mut record = SenderRecord::new("eve");
     (record.policy.asking, record.entry) = (Some("o1".to_owned()), Some("E3".to_owned()));
-    assert!(first.store_sender(&mut first.inner.lock().await, record).await.expect("it is stored"));
+    assert!(first.store_sender(&mut *first.inner.lock().await, record).await.expect("it is stored"));
     second.forget_sender("eve").await.expect("it is forgotten");
     let question = PendingQuestion {
         sender: "eve".to_owned(),
