@@ -83,7 +83,7 @@ impl ShadowLoop {
         };
         let ghost = current.as_ref().and_then(|one| one.ghost.clone());
         if !is_known {
-            self.take_over(inner, id, current.map(|ghost| *ghost));
+            self.take_over(inner, id, current);
         }
         Ok(ghost)
     }
