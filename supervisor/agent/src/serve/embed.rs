@@ -33,7 +33,7 @@ static PLACES: LazyLock<Arc<ConnectionLimiter<Arc<str>>>> =
     LazyLock::new(|| ConnectionLimiter::new(MAX_AT_ONCE, MAX_OF_SENDER));
 
 /// The place of a request.
-type Place = ConnectionPermit<Arc<str>>;
+type BatchPermit = ConnectionPermit<Arc<str>>;
 
 impl Service {
     pub(super) async fn embed(
@@ -103,7 +103,7 @@ impl Service {
 }
 
 /// A place for a request of this sender.
-fn enter(places: &Arc<ConnectionLimiter<Arc<str>>>, sender: &Arc<str>) -> Result<Place, Status> {
+fn enter(places: &Arc<ConnectionLimiter<Arc<str>>>, sender: &Arc<str>) -> Result<BatchPermit, Status> {
     places.acquire(Arc::clone(sender)).ok_or_else(|| {
         Status::resource_exhausted(format!(
             "{MAX_AT_ONCE} requests for vectors are being answered, or {MAX_OF_SENDER} of {sender}, which is the most: try again in a moment"
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn one_sender_cannot_take_all_places() {
         let places = ConnectionLimiter::new(MAX_AT_ONCE, MAX_OF_SENDER);
-        let held: Vec<Place> = std::iter::from_fn(|| enter(&places, &"ada".into()).ok()).collect();
+        let held: Vec<BatchPermit> = std::iter::from_fn(|| enter(&places, &"ada".into()).ok()).collect();
         assert_eq!(held.len(), MAX_OF_SENDER);
         let refused = enter(&places, &"ada".into()).expect_err("refused");
         assert!(refused.message().contains("4 of ada"), "{refused}");

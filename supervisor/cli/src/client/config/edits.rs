@@ -1,10 +1,10 @@
 //! What the command line asks for, as edits of single keys.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use talon_config_json::{MergePatchError, edits, message};
 use talon_proto::host::ConfigEdit;
 
 use super::key;
-use super::values::message;
 use crate::failure::Failure;
 
 /// The edits of `KEY=VALUE` and `--unset KEY`. A value is JSON, and a text if it is none.
@@ -46,47 +46,32 @@ pub(super) fn edits_of_pairs(
 pub(super) fn edits_of_merge_patch(text: &str) -> Result<Vec<ConfigEdit>, Failure> {
     let patch: Value = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("the patch is no JSON: {error}")))?;
-    let Value::Object(patch) = patch else {
-        return Err(Failure::usage(
-            "the patch is no JSON object: write it as {\"agent\": {\"turn\": {\"iterations\": 12}}}",
-        ));
-    };
-    let mut edits = Vec::new();
-    collect(patch, &[], &mut edits)?;
+    let edits = edits(patch).map_err(|error| {
+        Failure::usage(match error {
+            MergePatchError::NotAnObject => {
+                "the patch is no JSON object: write it as {\"agent\": {\"turn\": {\"iterations\": 12}}}"
+                    .to_owned()
+            }
+            MergePatchError::EmptyObject(key) => format!(
+                "{} is {{}}, which changes nothing: name keys below it, or write null to remove it",
+                key::text(&key)
+            ),
+        })
+    })?;
     if edits.is_empty() {
         return Err(Failure::usage("the patch changes nothing: it has no key with a value or null"));
     }
     Ok(edits)
 }
 
-/// The parser of JSON bounds the depth.
-fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) -> Result<(), Failure> {
-    for (name, value) in patch {
-        let key = [above, &[name]].concat();
-        match value {
-            Value::Object(below) if below.is_empty() => {
-                return Err(Failure::usage(format!(
-                    "{} is {{}}, which changes nothing: name keys below it, or write null to remove it",
-                    key::text(&key)
-                )));
-            }
-            Value::Object(below) => collect(below, &key, edits)?,
-            Value::Null => edits.push(ConfigEdit { key, value: None }),
-            value => edits.push(ConfigEdit { key, value: Some(message(value)) }),
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::values;
     use super::*;
 
     fn read(edits: Vec<ConfigEdit>) -> Vec<(String, Option<Value>)> {
-        let one = |edit: ConfigEdit| (edit.key.join("."), edit.value.as_ref().map(values::json));
+        let one = |edit: ConfigEdit| (edit.key.join("."), edit.value.as_ref().map(talon_config_json::json));
         edits.into_iter().map(one).collect()
     }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use talon_proto::host::{ConfigChange, ConfigKeyChange, ConfigValue, ListConfigChangesRequest};
 
-use super::{key, values};
+use super::key;
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
@@ -54,8 +54,8 @@ fn as_json(change: &ConfigChange) -> Value {
     let changed = |change: &ConfigKeyChange| {
         json!({
             "key": key::text(&change.key),
-            "before": change.before.as_ref().map(values::json),
-            "after": change.after.as_ref().map(values::json),
+            "before": change.before.as_ref().map(talon_config_json::json),
+            "after": change.after.as_ref().map(talon_config_json::json),
         })
     };
     json!({
@@ -76,7 +76,7 @@ fn table(changes: &[ConfigChange]) -> Table {
         Column::prose("AFTER", 0),
     ]);
     let text = |value: &Option<ConfigValue>| {
-        value.as_ref().map_or_else(|| NO_VALUE.to_owned(), |value| values::json(value).to_string())
+        value.as_ref().map_or_else(|| NO_VALUE.to_owned(), |value| talon_config_json::json(value).to_string())
     };
     for change in changes {
         for changed in &change.keys {

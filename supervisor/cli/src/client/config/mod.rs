@@ -6,13 +6,11 @@
 //! | `history` | what was changed |
 //! | `edits` | what the command line asks for, as edits of single keys |
 //! | `key` | keys as people write them |
-//! | `values` | values as JSON, and as messages have them |
 
 mod edits;
 mod history;
 mod key;
 mod patch;
-mod values;
 
 pub(crate) use history::HistoryArgs;
 pub(crate) use patch::PatchArgs;

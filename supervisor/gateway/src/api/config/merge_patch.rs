@@ -1,27 +1,32 @@
 //! A JSON merge patch (RFC 7396) as edits of single keys.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use talon_config_json::MergePatchError;
 use talon_proto::host::ConfigEdit;
 
-use super::values::message;
 use crate::problem::{Problem, ProblemKind};
 
 /// The most keys of one patch: as many as the supervisor takes.
 const MAX_EDITS: usize = 200;
 
-/// The edits. An object is a patch of what is below it, `null` removes, anything else is set.
+/// The edits of a patch.
 ///
 /// # Errors
 /// A [`Problem`] if it is no object, or has too many keys, or an object below a key is empty: such a patch would change nothing there.
 pub(super) fn edits(patch: Value) -> Result<Vec<ConfigEdit>, Problem> {
-    let Value::Object(patch) = patch else {
-        return Err(Problem::new(
+    let edits = talon_config_json::edits(patch).map_err(|error| match error {
+        MergePatchError::NotAnObject => Problem::new(
             ProblemKind::Unprocessable,
             "a patch is an object: {\"agent\": {\"turn\": {\"iterations\": 12}}}",
-        ));
-    };
-    let mut edits = Vec::new();
-    collect(patch, &[], &mut edits)?;
+        ),
+        MergePatchError::EmptyObject(key) => {
+            let key = key.join(".");
+            let detail = format!(
+                "{key} is {{}}, which changes nothing: name keys below it, or send null to remove it"
+            );
+            Problem::new(ProblemKind::Unprocessable, detail).with_fields([key])
+        }
+    })?;
     if edits.len() > MAX_EDITS {
         let detail = format!("the patch has more than {MAX_EDITS} keys: send it in parts");
         return Err(Problem::new(ProblemKind::Unprocessable, detail));
@@ -29,28 +34,9 @@ pub(super) fn edits(patch: Value) -> Result<Vec<ConfigEdit>, Problem> {
     Ok(edits)
 }
 
-fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) -> Result<(), Problem> {
-    for (name, value) in patch {
-        let key = [above, &[name]].concat();
-        match value {
-            Value::Object(below) if below.is_empty() => {
-                let key = key.join(".");
-                let detail = format!(
-                    "{key} is {{}}, which changes nothing: name keys below it, or send null to remove it"
-                );
-                return Err(Problem::new(ProblemKind::Unprocessable, detail).with_fields([key]));
-            }
-            Value::Object(below) => collect(below, &key, edits)?,
-            Value::Null => edits.push(ConfigEdit { key, value: None }),
-            value => edits.push(ConfigEdit { key, value: Some(message(value)) }),
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `values` | values as JSON, and as the supervisor's messages have them |
+//! | `values` | the values of a configuration as one object |
 //! | `merge_patch` | a JSON merge patch as edits of single keys |
 //! | `read` | `GET /api/config`, `/sources`, `/history`, `/check` |
 //! | `change` | `PATCH /api/config`, `POST /api/config/check` |

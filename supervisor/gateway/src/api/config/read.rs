@@ -7,12 +7,13 @@ use http::HeaderValue;
 use http::header::ETAG;
 use serde::Serialize;
 use serde_json::Value;
+use talon_config_json::json;
 use talon_proto::host::{self, GetConfigRequest, GetConfigResponse, ListConfigChangesRequest, ReloadRequest};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::values::{json, tree};
+use super::values::tree;
 use crate::api::page::Page;
 use crate::app::App;
 use crate::identity::{Caller, Scope};

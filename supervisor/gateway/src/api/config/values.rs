@@ -1,42 +1,8 @@
-//! Values of the configuration, as JSON and as messages.
+//! The values of a configuration as one object.
 
-use serde_json::{Map, Number, Value};
-use talon_proto::host::config_value::Kind;
-use talon_proto::host::{ConfigEntry, ConfigList, ConfigMap, ConfigValue};
-
-/// A value as JSON.
-pub(super) fn json(value: &ConfigValue) -> Value {
-    match &value.kind {
-        None | Some(Kind::None(_)) => Value::Null,
-        Some(Kind::Flag(flag)) => Value::Bool(*flag),
-        Some(Kind::Integer(integer)) => Value::from(*integer),
-        Some(Kind::Number(number)) => Number::from_f64(*number).map_or(Value::Null, Value::Number),
-        Some(Kind::Text(text)) => Value::from(text.as_str()),
-        Some(Kind::List(list)) => list.values.iter().map(json).collect(),
-        Some(Kind::Map(map)) => {
-            Value::Object(map.values.iter().map(|(key, value)| (key.clone(), json(value))).collect())
-        }
-    }
-}
-
-/// A value as a message. `null` in a list or a map is none.
-pub(super) fn message(value: Value) -> ConfigValue {
-    let kind = match value {
-        Value::Null => Kind::None(true),
-        Value::Bool(flag) => Kind::Flag(flag),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => Kind::Integer(integer),
-            None => Kind::Number(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Kind::Text(text),
-        Value::Array(items) => Kind::List(ConfigList { values: items.into_iter().map(message).collect() }),
-        Value::Object(values) => {
-            let values = values.into_iter().map(|(key, value)| (key, message(value))).collect();
-            Kind::Map(ConfigMap { values })
-        }
-    };
-    ConfigValue { kind: Some(kind) }
-}
+use serde_json::{Map, Value};
+use talon_config_json::json;
+use talon_proto::host::ConfigEntry;
 
 /// All values as one object, each at its key.
 pub(super) fn tree(entries: &[ConfigEntry]) -> Map<String, Value> {
@@ -64,6 +30,7 @@ fn insert(tree: &mut Map<String, Value>, key: &[String], value: Value) {
 #[cfg(test)]
 mod tests {
     use serde_json::json as value;
+    use talon_config_json::message;
 
     use super::*;
 

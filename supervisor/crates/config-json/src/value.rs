@@ -1,11 +1,12 @@
-//! Values of the configuration, as JSON and as messages.
+//! Values as JSON and as messages.
 
 use serde_json::{Number, Value};
 use talon_proto::host::config_value::Kind;
 use talon_proto::host::{ConfigList, ConfigMap, ConfigValue};
 
-/// A value as JSON.
-pub(super) fn json(value: &ConfigValue) -> Value {
+/// A value as JSON. A number that is not finite, and a value of a kind that is not known here, is `null`.
+#[must_use]
+pub fn json(value: &ConfigValue) -> Value {
     match &value.kind {
         None | Some(Kind::None(_)) => Value::Null,
         Some(Kind::Flag(flag)) => Value::Bool(*flag),
@@ -19,8 +20,9 @@ pub(super) fn json(value: &ConfigValue) -> Value {
     }
 }
 
-/// A value as a message.
-pub(super) fn message(value: Value) -> ConfigValue {
+/// A value as a message. `null` in a list or a map is none.
+#[must_use]
+pub fn message(value: Value) -> ConfigValue {
     let kind = match value {
         Value::Null => Kind::None(true),
         Value::Bool(flag) => Kind::Flag(flag),
