@@ -594,7 +594,9 @@ def what_waits_is_shown_however_much_was_decided_since(browser):
     one = fixtures.ghosts()[0]
     of = lambda state, n: [{**one, "id": f"gh_{state}_{at}", "observation": f"{state} {at}.", "state": state} for at in range(n)]
     server.ghosts = of("dismissed", 5) + of("waiting", 5) + of("snoozed", 3)
+    server.approvals = [{**server.approvals[0], "id": f"ap_{at}", "state": "pending"} for at in range(60)]
     page = control(browser, server, "shadow")
+    page.wait_for_selector(".nav a[href='#/approvals'] .count >> text=50+")
     page.wait_for_selector(".nav a[href='#/shadow'] .count >> text=2+")
     page.wait_for_selector(".tabs [aria-current=page] >> text=2+")
     page.wait_for_selector("section .approval >> text=snoozed 0.")

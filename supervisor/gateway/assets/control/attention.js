@@ -9,7 +9,7 @@ import { plain } from "../lib/text.js";
 import { dollars } from "../lib/format.js";
 import { plugins } from "./samples.js";
 
-export const attention = store({ items: [], counts: {}, isComplete: false });
+export const attention = store({ items: [], counts: {}, hasMore: false, isComplete: false });
 
 const SOURCES = {
   approvals: ["/api/approvals", { everybody: true }, 4000],
@@ -21,6 +21,8 @@ const SOURCES = {
   doctor: ["/api/doctor", {}, 300_000],
   ghosts: ["/api/ghosts", { state: "waiting", limit: 50 }, 10_000],
 };
+/** The most approvals that are listed one by one. */
+const MOST_APPROVALS = 50;
 /** What not every server has. */
 const OPTIONAL = ["doctor", "ghosts"];
 
@@ -48,7 +50,11 @@ function gather() {
     if (plugin.quarantined) add("plugins", "warn", t("attention.quarantined", { name }), t("attention.quarantined_text"), target);
     if (plugin.changedActions.length) add("plugins", "warn", t("attention.changed", { name, n: plugin.changedActions.length }), t("attention.changed_text", { list: plain(plugin.changedActions.join(", "), 200), name }), target);
   }
-  for (const approval of (read("approvals")?.items ?? []).filter(({ state }) => state === "pending").slice(0, 50)) {
+  // Of many, one page is read and so many are listed: it is said that there are more.
+  const more = new Set(["approvals", "notifications"].filter((name) => read(name)?.nextCursor));
+  const pending = (read("approvals")?.items ?? []).filter(({ state }) => state === "pending");
+  if (pending.length > MOST_APPROVALS) more.add("approvals");
+  for (const approval of pending.slice(0, MOST_APPROVALS)) {
     add("approvals", "warn", approval.question ? t("attention.question") : approval.tool ? t("attention.approval", { tool: plain(approval.tool, 80) }) : t("attention.plan"), approval.question || approval.senderId, href(["approvals", approval.id]));
   }
   const health = read("health");
@@ -63,6 +69,7 @@ function gather() {
   items.sort((a, b) => (a.look === "bad" ? 0 : 1) - (b.look === "bad" ? 0 : 1));
   const counts = {};
   for (const { view, look } of items) counts[view] = { n: (counts[view]?.n ?? 0) + 1, look: counts[view]?.look ?? look };
+  for (const view of more) if (counts[view]) counts[view].n = `${counts[view].n}+`;
   delete counts.overview;
   // A proposal is counted where it is shown; it needs nobody.
   const ghosts = read("ghosts");
@@ -71,5 +78,5 @@ function gather() {
   const n = ghosts?.nextCursor ? `${proposals}+` : proposals;
   if (proposals) counts.shadow = { n, look: "info", title: t("attention.proposals", { n }) };
   const isComplete = plugins.get().status === "ready" && Object.values(sources).every((source) => source.get().status !== "loading");
-  attention.set({ items, counts, isComplete });
+  attention.set({ items, counts, hasMore: more.size > 0, isComplete });
 }

@@ -27,10 +27,11 @@ export function open({ redraw }) {
 }
 
 function needs() {
-  const { items, isComplete } = attention.get();
+  const { items, hasMore, isComplete } = attention.get();
+  const n = hasMore ? `${items.length}+` : items.length;
   if (!items.length && !isComplete) return plugins.get().status === "failed" ? h("div", { class: "card" }, failure(plugins.get().error, plugins.reload)) : loading(3);
   if (!items.length) return h("div", { class: "all-well card" }, icon("check"), h("div", {}, h("h2", {}, t("attention.none")), h("p", { class: "muted" }, t("attention.none_text"))));
-  return card(t("attention.title", { n: items.length }), h("ul", { class: "needs" }, items.slice(0, place.get().query.all ? MOST : FEW).map(({ look, title, text, href: target }) => h("li", { class: look }, icon(look === "bad" ? "warning" : "info"), h("div", { class: "grow" }, target ? h("a", { href: target }, title) : h("strong", {}, title), text ? h("p", { class: "muted small" }, block(text, { most: 300 })) : null)))), { bare: true, actions: items.length > FEW && !place.get().query.all ? button(t("attention.all", { n: items.length }), () => setQuery({ all: "1" }), { look: "plain small" }) : null });
+  return card(t("attention.title", { n }), h("ul", { class: "needs" }, items.slice(0, place.get().query.all ? MOST : FEW).map(({ look, title, text, href: target }) => h("li", { class: look }, icon(look === "bad" ? "warning" : "info"), h("div", { class: "grow" }, target ? h("a", { href: target }, title) : h("strong", {}, title), text ? h("p", { class: "muted small" }, block(text, { most: 300 })) : null)))), { bare: true, actions: items.length > FEW && !place.get().query.all ? button(t("attention.all", { n }), () => setQuery({ all: "1" }), { look: "plain small" }) : null });
 }
 
 function numbers() {
