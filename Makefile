@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo dev test test-vm long long-schedule hostile screenshots interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
+.PHONY: help demo dev test test-vm long long-schedule hostile screenshots interop install package reproducible build plugins deps deps-everything deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -19,7 +19,7 @@ DEV_PLUGINS ?= hello notes
 dev: deps ## builds what changed and runs a supervisor with example plugins in a scratch directory, until Ctrl-C (DEV_PLUGINS="hello notes")
 	@plugins-examples/dev.sh $(DEV_PLUGINS)
 
-test: deps deps-test ## runs every test
+test: deps-everything ## runs every test; installs what they need while it builds
 	@tests/scripts/test.sh
 
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
@@ -83,11 +83,14 @@ reproducible: ## builds the programs twice in two directories and compares them 
 build: ## builds everything (PROFILE=release for an optimised build)
 	cargo build --workspace --bins --locked $(CARGO_PROFILE)
 
-plugins: deps build ## puts the example plugins, ready to run, below target/plugins
+plugins: deps-everything build ## puts the example plugins, ready to run, below target/plugins
 	@plugins-examples/stage.sh $(PROFILE)
 
 deps:
 	@tests/scripts/deps.sh build
+
+deps-everything:
+	@tests/scripts/deps.sh everything
 
 deps-test:
 	@tests/scripts/deps.sh test

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what a fresh Debian 12 lacks if it runs as root; otherwise prints the exact command and exits.
-#   deps.sh build   for building and the demo
-#   deps.sh test    for the tests, in addition
-#   deps.sh bench   what Talon is compared with: bubblewrap, go-plugin with its Go, two interpreters of Lua, and LiteLLM
+#   deps.sh build        for building what the demo shows
+#   deps.sh everything   for building everything: in addition a C++ compiler, for the interpreter of Lua
+#   deps.sh test         for the tests, in addition
+#   deps.sh bench        what Talon is compared with: bubblewrap, go-plugin with its Go, two interpreters of Lua, and LiteLLM
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -12,6 +13,7 @@ need() { # program, Debian package
 }
 
 need cc gcc
+[ "$1" = build ] || need c++ g++
 # The example plugin csv-query is written in Python and gets its own virtual environment.
 need /usr/bin/python3 python3
 [ -x /usr/bin/python3 ] && ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null && missing="$missing python3-venv"
