@@ -1,7 +1,7 @@
 //! What a service manager is notified of, and which descriptors it passes.
 
 use nix::sys::signal::Signal;
-use talon_tests::{Builder, ServiceManager, cli, listening, program};
+use talon_tests::{Builder, ServiceManager, alive, cli, listening, program, until};
 
 /// One that is soon given up.
 const HOPELESS: &str = "backoff_initial: 10ms\nbackoff_max: 20ms\nmax_restarts: 1\nstart_timeout: 500ms";
@@ -72,9 +72,13 @@ async fn host_sock_can_be_handed_in_and_is_left_in_place() {
     std::os::unix::fs::symlink(&path, runtime_dir.join("host.sock")).expect("the directory is ours");
     let supervisor = manager.attach(builder).start().await;
     assert_eq!(supervisor.client.call("misbehave", "echo", &[("text", "hi")]).await.content, "hi");
-    let stopped = supervisor.stop().await;
-    assert!(stopped.status.success(), "{}", stopped.log);
+    let plugins = supervisor.plugin_processes();
+    let (status, log, _left) = supervisor.hands_over().await;
+    assert!(status.success(), "{log}");
     assert!(path.exists(), "it is the unit's");
+    // Its plugins wait in the store for the next one, until the manager releases them.
+    manager.drop_stored();
+    until("an end of the plugins", || plugins.iter().all(|pid| !alive(*pid))).await;
 }
 
 // Promises: HANDOVER-39

@@ -58,6 +58,8 @@ impl Server {
         let mut postgres = self.command("postgres");
         postgres.arg("-D").arg(self.data()).arg("-k").arg(self.scratch.path());
         postgres.args(["-c", "listen_addresses=", "-c", "max_connections=40", "-c", "shared_buffers=16MB"]);
+        // The machine never stops in a test: what a process wrote is there for the next one without waiting for the disk.
+        postgres.args(["-c", "fsync=off", "-c", "full_page_writes=off"]);
         for setting in &self.settings {
             postgres.args(["-c", setting]);
         }
