@@ -23,6 +23,10 @@ use tonic::{Code, Status};
 use crate::config::{Audit as AuditConfig, AuditArguments, Config, Environment};
 use crate::peer::Peer;
 
+mod agent_operation;
+
+pub(crate) use agent_operation::AgentProcess;
+
 /// The directory's name, below the directory for logs or the one for state.
 const DIRECTORY: &str = "audit";
 
@@ -139,24 +143,6 @@ impl Audit {
         }
     }
 
-    /// Records an operation of a client of the agent, as the agent reports it.
-    pub(crate) fn agent_operation(
-        &self,
-        client: AgentClient<'_>,
-        verb: &str,
-        subject: &str,
-        result: Result<(), &str>,
-    ) {
-        let mut recording = self.operation(None, verb, subject);
-        if let Some(record) = &mut recording.record {
-            record.who = Some(client.caller());
-            (record.outcome, record.reason) = match result {
-                Ok(()) => ("done", String::new()),
-                Err(why) => ("failed", why.to_owned()),
-            };
-        }
-    }
-
     /// Writes pending records, and releases the directory for another supervisor. A later record acquires it
     /// again.
     pub async fn close(&self) {
@@ -203,34 +189,6 @@ pub(crate) fn arguments_json(call: &Call) -> String {
         Some(json) => json.to_json(),
         // A map with string keys always serializes.
         None => serde_json::to_string(&call.args).unwrap_or_default(),
-    }
-}
-
-/// A client of the agent, as the supervisor described it to the agent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AgentClient<'c> {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) pid: u32,
-    pub(crate) role: &'c str,
-    pub(crate) origin: &'c str,
-}
-
-impl AgentClient<'_> {
-    fn caller(self) -> Caller {
-        /// The word itself, if it is one of these.
-        fn known(word: &str, words: [&'static str; 3]) -> &'static str {
-            words.into_iter().find(|known| *known == word).unwrap_or("unknown")
-        }
-        Caller {
-            uid: self.uid,
-            gid: self.gid,
-            pid: self.pid,
-            role: known(self.role, ["call", "operate", "admin"]),
-            origin: known(self.origin, ["person", "model", "program"]),
-            // The gateway has no route for these operations, so nobody does them in another's name.
-            subject: None,
-        }
     }
 }
 

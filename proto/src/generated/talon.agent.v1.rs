@@ -97,6 +97,10 @@ pub struct AskRequest {
     /// quoted data. A text is not needed beside them.
     #[prost(message, repeated, tag = "1242")]
     pub told: ::prost::alloc::vec::Vec<CompletionMessage>,
+    /// Which chunks come between `started` and the end: all, text (pieces of the answer, and notices) or none. Empty: all. A reader of `text`
+    /// that is too slow for the pieces is cut off, since nothing would repeat them.
+    #[prost(string, tag = "1290")]
+    pub chunks: ::prost::alloc::string::String,
 }
 /// A tool of a client.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -186,6 +190,9 @@ pub struct CompleteRequest {
     /// For answers that can be had again, as far as the model's provider has a word for it.
     #[prost(int64, optional, tag = "15")]
     pub seed: ::core::option::Option<i64>,
+    /// As in AskRequest.
+    #[prost(string, tag = "16")]
+    pub chunks: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -7044,7 +7051,7 @@ pub struct DetachModel {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4, 1101, 1140")]
+    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4, 1141")]
     pub kind: ::core::option::Option<from_agent::Kind>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -7064,54 +7071,52 @@ pub mod from_agent {
         /// What it has traced.
         #[prost(message, tag = "4")]
         Spans(super::Spans),
-        /// An operator decided about a job that a plugin proposes: for the audit log.
-        #[prost(message, tag = "1101")]
-        JobDecision(super::JobDecision),
-        /// A session was deleted since it is old, or could not be: for the audit log.
-        #[prost(message, tag = "1140")]
-        SessionRemoval(super::SessionRemoval),
+        /// A client, or the agent by itself, changed something, or could not: for the audit log. It is sent before the client is answered.
+        #[prost(message, tag = "1141")]
+        Operation(super::Operation),
     }
 }
-/// Who decided, as AttachClient had it, and about what.
+/// One change, or the attempt. It holds no text of messages, memories or metadata.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct JobDecision {
+pub struct Operation {
+    /// Absent: the agent did it by itself.
+    #[prost(message, optional, tag = "1")]
+    pub client: ::core::option::Option<OperationClient>,
+    /// What was done, such as delete_session: at most 32 of a-z and '_'.
+    #[prost(string, tag = "2")]
+    pub verb: ::prost::alloc::string::String,
+    /// What it was done to: ids, names of fields, and whose it is if it is another sender's than the client. At most 512 bytes.
+    #[prost(string, tag = "3")]
+    pub subject: ::prost::alloc::string::String,
+    /// done, denied (the client may not), failed, or unknown (the client went away; it may have been carried out)
+    #[prost(string, tag = "4")]
+    pub outcome: ::prost::alloc::string::String,
+    /// Why it was not done; empty if it was. At most 512 bytes.
+    #[prost(string, tag = "5")]
+    pub problem: ::prost::alloc::string::String,
+    /// From request to answer; 0 for what the agent did by itself.
+    #[prost(uint64, tag = "6")]
+    pub duration_us: u64,
+}
+/// Who it was, as AttachClient had it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperationClient {
     #[prost(uint32, tag = "1")]
     pub uid: u32,
     #[prost(uint32, tag = "2")]
     pub gid: u32,
     #[prost(uint32, tag = "3")]
     pub pid: u32,
+    /// Empty for a person who writes over a channel: there is no connection, and uid, gid and pid do not count.
     #[prost(string, tag = "4")]
     pub role: ::prost::alloc::string::String,
     #[prost(string, tag = "5")]
     pub origin: ::prost::alloc::string::String,
-    /// accept_job or reject_job
+    /// For whom it was, on a connection that speaks for others or over a channel, such as gw:telegram/42; otherwise empty.
     #[prost(string, tag = "6")]
-    pub verb: ::prost::alloc::string::String,
-    #[prost(string, tag = "7")]
-    pub job: ::prost::alloc::string::String,
-    /// SHA-256 of the text that was decided about.
-    #[prost(string, tag = "8")]
-    pub hash: ::prost::alloc::string::String,
-    /// Why nothing was changed; empty if it was.
-    #[prost(string, tag = "9")]
-    pub problem: ::prost::alloc::string::String,
-}
-/// A session that agent.sessions.delete_after concerns.
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct SessionRemoval {
-    #[prost(string, tag = "1")]
-    pub session: ::prost::alloc::string::String,
-    #[prost(string, tag = "2")]
-    pub sender: ::prost::alloc::string::String,
-    /// The file that was written before, below the agent's directory; empty if none was.
-    #[prost(string, tag = "3")]
-    pub export_file: ::prost::alloc::string::String,
-    /// Why it was not deleted; empty if it was.
-    #[prost(string, tag = "4")]
-    pub problem: ::prost::alloc::string::String,
+    pub subject: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

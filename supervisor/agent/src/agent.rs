@@ -10,6 +10,7 @@
 //! | `delete_session` | deletes sessions, also old ones |
 //! | `start` | starts and resumes turns |
 //! | `repeat` | what became of a question that is asked again |
+//! | `override_values` | what a session or request wants otherwise, checked |
 //! | `spec` | the specification of a turn, from configuration, session and request |
 //! | `session_metadata` | a session's open turn, title and tools |
 
@@ -37,8 +38,9 @@ use crate::jobs::JobTable;
 use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
 use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunner, approval_waiting};
+use crate::operations::OperationLog;
 use crate::plan::PlanRegistry;
-use crate::proposals::{JobDecisions, ProposalParts, ProposalRegistry};
+use crate::proposals::{ProposalParts, ProposalRegistry};
 use crate::recall::IndexReport;
 use crate::retention::RetentionLog;
 use crate::schedule::ActionHosts;
@@ -52,6 +54,7 @@ mod configuration;
 mod delete_session;
 mod limits;
 mod main_session;
+mod override_values;
 mod probe_signal;
 mod repeat;
 mod session_metadata;
@@ -64,12 +67,13 @@ use setup::SharedParts;
 
 pub(crate) use configuration::Configuration;
 pub(crate) use limits::CANCEL_WAIT;
+pub(crate) use override_values::{known_model, known_thinking};
 pub(crate) use repeat::EarlierTurn;
 pub(crate) use session_metadata::{
     CREATED, LOCAL_ONLY, MAIN, OPEN_TURN, OWN_KEYS, SAMPLING, TITLE, TOOLS, VERBOSE, sampling_of, tools_of,
 };
 pub(crate) use setup::Setup;
-pub(crate) use spec::{TurnRequest, local_only, thinking};
+pub(crate) use spec::{TurnRequest, local_only};
 
 /// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and
 /// kills an agent that misses three.
@@ -101,7 +105,8 @@ pub(crate) struct Agent {
     pub(crate) turn_cache: Arc<TurnCache>,
     pub(crate) jobs: Arc<JobTable>,
     pub(crate) proposals: Arc<ProposalRegistry>,
-    pub(crate) job_decisions: JobDecisions,
+    /// What is changed, for the supervisor's audit log.
+    pub(crate) operations: Arc<OperationLog>,
     pub(crate) retention: RetentionLog,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) shadow: Arc<ShadowLoop>,
@@ -228,7 +233,7 @@ impl Agent {
             turn_cache: Arc::default(),
             jobs,
             proposals,
-            job_decisions: JobDecisions::default(),
+            operations: Arc::default(),
             retention: RetentionLog::default(),
             notifier,
             shadow,

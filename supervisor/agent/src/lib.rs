@@ -31,6 +31,7 @@
 //! - `channels`: people on chat services, through plugins
 //! - `shadow`: observations of people's work, and the ghosts that come of them
 //! - `retention`: what is written of sessions before they are deleted for their age
+//! - `operations`: what is changed, on its way to the supervisor's audit log
 //! - `events`: what happens in sessions, for clients that follow; `bus`: what is emitted on the event bus
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `completions`: the service for plugins that ask models
@@ -62,6 +63,7 @@ pub mod media;
 pub mod media_store;
 pub mod metrics;
 mod notify;
+mod operations;
 pub mod originals;
 pub mod plan;
 pub mod plugin_calls;

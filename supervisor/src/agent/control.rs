@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{
-    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, JobDecision, NeedHost, Ready,
-    Refused, SessionRemoval, ToAgent, from_agent, to_agent,
+    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Operation, Ready,
+    Refused, ToAgent, from_agent, to_agent,
 };
 use talon_proto::state::Open;
 use tokio_util::task::AbortOnDropHandle;
@@ -22,7 +22,7 @@ use super::model_sockets::ModelSocketSet;
 use super::pending_client::{OWN_WAITING, PendingClient};
 use super::report::{AgentReport, MAX_COMPLAINTS};
 use super::trace;
-use crate::audit::{AgentClient, Audit};
+use crate::audit::{AgentProcess, Audit};
 use crate::service::{
     BoundedQueue, ControlSocket, ManagedService, ManagedServiceStatus, ServiceHandle, sanitize_report,
 };
@@ -31,6 +31,7 @@ use crate::service::{
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 static RESOURCE_SHORTAGE: LogThrottle = LogThrottle::new();
+static UNKNOWN_OPERATION: LogThrottle = LogThrottle::new();
 
 /// The agent.
 pub(super) struct AgentService {
@@ -41,7 +42,7 @@ pub(super) struct AgentService {
     pub(super) models: ModelSocketSet,
     /// The latest report of the current process.
     report: Mutex<Option<AgentReport>>,
-    /// Where decisions of operators are recorded.
+    /// Where operations of clients are recorded.
     audit: OnceLock<Audit>,
     /// The directory that is the agent's own.
     home: OnceLock<PathBuf>,
@@ -90,7 +91,7 @@ impl AgentService {
         }
     }
 
-    /// Sets where decisions of operators are recorded. The first one stays.
+    /// Sets where operations of clients are recorded. The first one stays.
     pub(super) fn set_audit(&self, audit: Audit) {
         let _first_stays = self.audit.set(audit);
     }
@@ -100,43 +101,14 @@ impl AgentService {
         let _first_stays = self.home.set(home);
     }
 
-    /// Records that an old session was deleted, or could not be.
-    fn record_removal(&self, removal: &SessionRemoval) {
+    /// Records what a client of the agent changed, or the agent by itself.
+    fn record_operation(&self, agent: AgentProcess, operation: &Operation) {
         let Some(audit) = self.audit.get() else { return };
-        let line = |text: &String| sanitize_report(text).into_string();
-        let mut subject = format!("{} of {}", line(&removal.session), line(&removal.sender));
-        if !removal.export_file.is_empty() {
-            subject = format!("{subject}, exported to {}", line(&removal.export_file));
+        if let Err(error) = audit.agent_operation(agent, operation)
+            && let Some(unsaid) = UNKNOWN_OPERATION.permit()
+        {
+            tracing::warn!(%error, unsaid, "the agent reports an operation that this version does not know");
         }
-        let problem = line(&removal.problem);
-        let result = if problem.is_empty() { Ok(()) } else { Err(problem.as_str()) };
-        audit.supervisor_operation("delete_old_session", &subject, result);
-    }
-
-    /// Records what an operator decided about a job that a plugin proposes. Who it was is the agent's word: it had it from here.
-    fn record_decision(&self, decision: &JobDecision) {
-        let Some(audit) = self.audit.get() else { return };
-        let verb = match decision.verb.as_str() {
-            "accept_job" => "accept_job",
-            "reject_job" => "reject_job",
-            _ => {
-                return tracing::warn!(
-                    "the agent reports a decision of a kind that this version does not know"
-                );
-            }
-        };
-        let line = |text: &String| sanitize_report(text).into_string();
-        let subject = format!("{} sha256:{}", line(&decision.job), line(&decision.hash));
-        let client = AgentClient {
-            uid: decision.uid,
-            gid: decision.gid,
-            pid: decision.pid,
-            role: &decision.role,
-            origin: &decision.origin,
-        };
-        let problem = line(&decision.problem);
-        let result = if problem.is_empty() { Ok(()) } else { Err(problem.as_str()) };
-        audit.agent_operation(client, verb, &subject, result);
     }
 
     /// The latest report; `None` until there is one.
@@ -226,6 +198,10 @@ impl ManagedService for AgentService {
     type Incoming = FromAgent;
     type Session = SessionState;
 
+    fn is_operation(message: &FromAgent) -> bool {
+        matches!(message.kind, Some(from_agent::Kind::Operation(_)))
+    }
+
     async fn reconcile(
         held: &ServiceHandle<Self>,
         line: &ControlSocket<Self>,
@@ -296,8 +272,10 @@ impl ManagedService for AgentService {
             }),
             Some(from_agent::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
             Some(from_agent::Kind::Spans(spans)) => trace::export(spans),
-            Some(from_agent::Kind::JobDecision(decision)) => held.service().record_decision(&decision),
-            Some(from_agent::Kind::SessionRemoval(removal)) => held.service().record_removal(&removal),
+            Some(from_agent::Kind::Operation(operation)) => {
+                let ManagedServiceStatus { uid, pid, .. } = held.status();
+                held.service().record_operation(AgentProcess { uid, pid }, &operation);
+            }
             // A newer agent may send messages that this supervisor does not know.
             None => {}
         }

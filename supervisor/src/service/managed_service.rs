@@ -41,6 +41,12 @@ pub(crate) trait ManagedService: Send + Sync + Sized + 'static {
         descriptor: Option<OwnedFd>,
     );
 
+    /// Whether a message reports what a client of the service changed. There may be as many of these as clients make, so that they have
+    /// a limit of their own.
+    fn is_operation(_message: &Self::Incoming) -> bool {
+        false
+    }
+
     /// The process has ended. Whatever waited for it is dropped, so that the callers learn it now.
     fn process_ended(&self);
 }

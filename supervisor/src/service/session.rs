@@ -7,7 +7,7 @@ use std::time::Duration;
 use talon_control::ControlError;
 use talon_plugin::ServiceHooks;
 use talon_sanitize::{Sanitized, sanitized};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::handle::ServiceHandle;
@@ -19,6 +19,11 @@ use super::status::ManagedServiceState;
 /// misbehaving; its session is ended, and the process with it. A limit for the whole lifetime would end a
 /// service that runs for long.
 const MAX_MESSAGES: u32 = 100;
+/// Maximum number of reported operations in [`WINDOW`]. 60,000, a thousand a second: the agent writes at most 900 a second, however much its
+/// clients do. What happens beyond is the same.
+const MAX_OPERATIONS: u32 = 60_000;
+/// How long a process that is asked to end may tell what its clients still change. 10 s: the agent ends within 5 s.
+const LAST_WAIT: Duration = Duration::from_secs(10);
 /// The window in which messages are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 
@@ -57,18 +62,43 @@ impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
     }
 }
 
-/// Runs until the process ends or `ends` is cancelled. This drops our end of the control socket, which makes
-/// the process end.
+/// Runs until the process ends or `ends` is cancelled. Then the process is told that our end of the control socket has ended, which makes
+/// it end, and what its clients changed until then is still received.
 async fn run<K: ManagedService>(held: ServiceHandle<K>, control: OwnedFd, ends: CancellationToken) {
-    let ended = async {
-        let line = ControlSocket::<K>::new(control).map_err(ControlError::from)?;
-        exchange(&held, &line).await
+    let line = match ControlSocket::<K>::new(control) {
+        Ok(line) => line,
+        Err(error) => {
+            return tracing::error!(%error, "the control socket of the {} cannot be watched", K::NAME);
+        }
     };
-    match ends.run_until_cancelled(ended).await {
+    match ends.run_until_cancelled(exchange(&held, &line)).await {
         // The exit of the process reports the rest.
-        None | Some(Ok(())) => {}
-        Some(Err(error)) => tracing::error!(%error, "the control socket of the {} is closed", K::NAME),
+        None => receive_last(&held, &line).await,
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            tracing::error!(%error, "the control socket of the {} is closed", K::NAME);
+            if matches!(error, ControlError::Socket(_)) {
+                receive_last(&held, &line).await;
+            }
+        }
     }
+}
+
+/// Receives the operations of a process that has ended, or is asked to.
+async fn receive_last<K: ManagedService>(held: &ServiceHandle<K>, line: &ControlSocket<K>) {
+    // An error means that it is gone; it may have told something before.
+    let _gone = line.end_sending();
+    let (mut given, mut operations) =
+        (K::Session::default(), MessageRate::new(MAX_OPERATIONS, Instant::now()));
+    let received = async {
+        while let Ok(Some(packet)) = line.receive().await {
+            if K::is_operation(&packet.message) && operations.allow(Instant::now()) {
+                K::receive(held, &mut given, packet.message, packet.descriptor);
+            }
+        }
+    };
+    // A process that stays longer is killed, and what it tells does not count.
+    let _stayed = timeout(LAST_WAIT, received).await;
 }
 
 async fn exchange<K: ManagedService>(
@@ -76,17 +106,21 @@ async fn exchange<K: ManagedService>(
     line: &ControlSocket<K>,
 ) -> Result<(), ControlError> {
     let mut given = K::Session::default();
-    let mut said = MessageRate::from(Instant::now());
+    let mut said = MessageRate::new(MAX_MESSAGES, Instant::now());
+    let mut operations = MessageRate::new(MAX_OPERATIONS, Instant::now());
     loop {
         K::reconcile(held, line, &mut given).await?;
         tokio::select! {
             packet = line.receive() => match packet? {
                 None => return Ok(()),
-                Some(_) if !said.allow(Instant::now()) => {
-                    tracing::error!("the {} says too much; it is ended", K::NAME);
-                    return Ok(());
+                Some(packet) => {
+                    let rate = if K::is_operation(&packet.message) { &mut operations } else { &mut said };
+                    if !rate.allow(Instant::now()) {
+                        tracing::error!("the {} says too much; it is ended", K::NAME);
+                        return Ok(());
+                    }
+                    K::receive(held, &mut given, packet.message, packet.descriptor);
                 }
-                Some(packet) => K::receive(held, &mut given, packet.message, packet.descriptor),
             },
             () = held.wait_changed() => {}
         }
@@ -95,33 +129,111 @@ async fn exchange<K: ManagedService>(
 
 /// Counts messages in a window.
 struct MessageRate {
+    most: u32,
     since: Instant,
     messages: u32,
 }
 
 impl MessageRate {
-    fn from(since: Instant) -> Self {
-        Self { since, messages: 0 }
+    fn new(most: u32, since: Instant) -> Self {
+        Self { most, since, messages: 0 }
     }
 
     /// Whether one more message is allowed.
     fn allow(&mut self, now: Instant) -> bool {
         if now.saturating_duration_since(self.since) >= WINDOW {
-            *self = Self::from(now);
+            *self = Self::new(self.most, now);
         }
         self.messages = self.messages.saturating_add(1);
-        self.messages <= MAX_MESSAGES
+        self.messages <= self.most
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
+    use talon_control::Control;
+    use talon_plugin::Events;
+    use talon_proto::agent::{FromAgent, Operation, Ready, ToAgent, from_agent};
+
     use super::*;
+
+    /// Keeps the verbs of operations.
+    #[derive(Default)]
+    struct Verbs(Mutex<Vec<String>>);
+
+    impl ManagedService for Verbs {
+        const NAME: &'static str = "test service";
+        type Outgoing = ToAgent;
+        type Incoming = FromAgent;
+        type Session = ();
+
+        async fn reconcile(
+            _held: &ServiceHandle<Self>,
+            _line: &ControlSocket<Self>,
+            _given: &mut (),
+        ) -> Result<(), ControlError> {
+            Ok(())
+        }
+
+        fn receive(
+            held: &ServiceHandle<Self>,
+            _given: &mut (),
+            message: FromAgent,
+            _descriptor: Option<OwnedFd>,
+        ) {
+            let told = match message.kind {
+                Some(from_agent::Kind::Operation(operation)) => operation.verb,
+                other => format!("{other:?}"),
+            };
+            held.service().0.lock().push(told);
+        }
+
+        fn is_operation(message: &FromAgent) -> bool {
+            matches!(message.kind, Some(from_agent::Kind::Operation(_)))
+        }
+
+        fn process_ended(&self) {}
+    }
+
+    fn operation(verb: &str) -> FromAgent {
+        let operation = Operation { verb: verb.to_owned(), ..Operation::default() };
+        FromAgent { kind: Some(from_agent::Kind::Operation(operation)) }
+    }
+
+    // Promises: AUDIT-20
+    #[tokio::test]
+    async fn what_a_process_did_until_its_end_is_received() {
+        let held = ServiceHandle::new(Verbs::NAME, Verbs::default(), Events::new());
+        let (ours, theirs) = talon_control::pair().unwrap();
+        let process = Control::<FromAgent, ToAgent>::new(theirs).unwrap();
+        process.send(&operation("before"), None).await.unwrap();
+        let ends = CancellationToken::new();
+        ends.cancel();
+        let running = tokio::spawn(run(held.clone(), ours, ends));
+        assert!(process.receive().await.unwrap().is_none(), "it is told to end");
+        let ready = FromAgent { kind: Some(from_agent::Kind::Ready(Ready::default())) };
+        process.send(&ready, None).await.unwrap();
+        process.send(&operation("while_it_ends"), None).await.unwrap();
+        drop(process);
+        running.await.unwrap();
+        assert_eq!(*held.service().0.lock(), ["before", "while_it_ends"]);
+    }
+
+    // Promises: AUDIT-20
+    #[test]
+    fn a_crowd_of_operations_is_no_misbehaviour() {
+        let start = Instant::now();
+        let mut operations = MessageRate::new(MAX_OPERATIONS, start);
+        // As fast as the agent writes them.
+        let second = |at: u32| start + Duration::from_secs(u64::from(at));
+        assert!((0..300).all(|at| (0..900).all(|_| operations.allow(second(at)))));
+    }
 
     #[test]
     fn who_says_a_little_for_long_is_heard() {
         let start = Instant::now();
-        let mut said = MessageRate::from(start);
+        let mut said = MessageRate::new(MAX_MESSAGES, start);
         let words = (0..MAX_MESSAGES * 20).map(|at| start + WINDOW / 50 * at);
         assert!(words.into_iter().all(|at| said.allow(at)));
     }
@@ -129,7 +241,7 @@ mod tests {
     #[test]
     fn who_says_too_much_at_once_is_not() {
         let start = Instant::now();
-        let mut said = MessageRate::from(start);
+        let mut said = MessageRate::new(MAX_MESSAGES, start);
         let heard = (0..MAX_MESSAGES + 5).filter(|_| said.allow(start)).count();
         assert_eq!(heard, MAX_MESSAGES as usize);
         assert!(said.allow(start + WINDOW));

@@ -2,7 +2,7 @@
 
 use talon_agent_settings::SessionKeys;
 use talon_error_chain::error_chain;
-use talon_proto::agent::SessionRemoval;
+use talon_proto::agent::Operation;
 use talon_store::{PageRequest, Session, SessionFilter, Timestamp};
 use tokio::time::timeout;
 use tonic::Status;
@@ -17,6 +17,9 @@ use crate::subagent::{delete_tasks, is_task_sender};
 
 /// The most old sessions that are deleted at once; the rest follow an hour later.
 const MAX_DELETED: u32 = 500;
+
+/// What is recorded of each.
+const DELETE_OLD_SESSION: &str = "delete_old_session";
 
 /// What became of an old session.
 enum Removal {
@@ -119,7 +122,12 @@ impl Agent {
                 Ok(Removal::Kept) => continue,
                 Ok(Removal::Deleted(export_file)) => {
                     deleted += 1;
-                    SessionRemoval { session: id, sender, export_file, problem: String::new() }
+                    self.retention.count_deleted();
+                    let mut subject = format!("{id} of {sender}");
+                    if !export_file.is_empty() {
+                        subject = format!("{subject}, exported to {export_file}");
+                    }
+                    Operation { subject, outcome: "done".to_owned(), ..Operation::default() }
                 }
                 Err(error) => {
                     failed += 1;
@@ -132,10 +140,12 @@ impl Agent {
                         continue;
                     }
                     tracing::warn!(session = id, error, "an old session is not deleted");
-                    SessionRemoval { session: id, sender, export_file: String::new(), problem: error }
+                    let (subject, outcome) = (format!("{id} of {sender}"), "failed".to_owned());
+                    Operation { subject, outcome, problem: error, ..Operation::default() }
                 }
             };
-            self.retention.record(removal).await;
+            let operation = Operation { verb: DELETE_OLD_SESSION.to_owned(), ..removal };
+            self.operations.record(operation).await;
         }
         if deleted > 0 {
             let exported = self.retention.directory().filter(|_| keys.export);

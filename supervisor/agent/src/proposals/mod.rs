@@ -9,19 +9,16 @@
 //!
 //! - `source`: where declarations come from; `declared`: what they propose, checked and bounded. Pure.
 //! - `registry`: compares the declarations with the store, and decides
-//! - `decisions`: what is recorded in the audit log, on its way to the supervisor
 //! - `watch`: looks again whenever a plugin may have changed what it declares
 //!
 //! A decision names the digest of the text that was seen, so that a plugin that changes its proposal meanwhile gains
 //! nothing. What was accepted runs on with its text, whatever the plugin proposes later.
 
-mod decisions;
 mod declared;
 mod registry;
 mod source;
 mod watch;
 
-pub(crate) use decisions::JobDecisions;
 pub(crate) use declared::{InvalidProposal, withdrawn};
 pub(crate) use registry::{DecideError, KnownProposals, ProposalParts, ProposalRegistry};
 pub(crate) use source::{Declaration, Declarations};

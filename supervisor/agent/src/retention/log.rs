@@ -1,26 +1,21 @@
-//! How far retention is, and which sessions were deleted.
+//! How far retention is.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
-use talon_proto::agent::{RetentionStatus, SessionRemoval};
-use tokio::sync::mpsc;
+use talon_proto::agent::RetentionStatus;
 
 use super::export_directory::{ExportDirectory, ExportUsage};
 
-/// The most removals that wait for the control socket. 64: a further one waits until there is room.
-const MAX_WAITING: usize = 64;
 /// The directory of the exports, below the agent's own.
 const EXPORTS: &str = "exports";
 
 /// How far it is.
+#[derive(Default)]
 pub(crate) struct RetentionLog {
     directory: OnceLock<ExportDirectory>,
     state: Mutex<RetentionState>,
-    sender: mpsc::Sender<SessionRemoval>,
-    /// For one reader.
-    receiver: tokio::sync::Mutex<mpsc::Receiver<SessionRemoval>>,
 }
 
 #[derive(Debug, Default)]
@@ -28,18 +23,6 @@ struct RetentionState {
     deleted: u64,
     usage: ExportUsage,
     problem: String,
-}
-
-impl Default for RetentionLog {
-    fn default() -> Self {
-        let (sender, receiver) = mpsc::channel(MAX_WAITING);
-        Self {
-            directory: OnceLock::new(),
-            state: Mutex::default(),
-            sender,
-            receiver: tokio::sync::Mutex::new(receiver),
-        }
-    }
 }
 
 impl RetentionLog {
@@ -67,23 +50,9 @@ impl RetentionLog {
         Some(self.state.lock().problem.clone()).filter(|problem| !problem.is_empty())
     }
 
-    /// Counts a session that was deleted, and has the supervisor record what became of one. What waits for it when the process ends is not
-    /// recorded; `docs/state.md` says so.
-    pub(crate) async fn record(&self, removal: SessionRemoval) {
-        if removal.problem.is_empty() {
-            self.state.lock().deleted += 1;
-        }
-        // The receiver lives as long as `self`.
-        let _taken = self.sender.send(removal).await;
-    }
-
-    /// The next removal for the supervisor.
-    pub(crate) async fn next(&self) -> SessionRemoval {
-        match self.receiver.lock().await.recv().await {
-            Some(removal) => removal,
-            // The sender lives as long as `self`.
-            None => std::future::pending().await,
-        }
+    /// Counts a session that was deleted.
+    pub(crate) fn count_deleted(&self) {
+        self.state.lock().deleted += 1;
     }
 
     /// What clients are told.

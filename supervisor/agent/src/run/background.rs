@@ -12,6 +12,7 @@ use crate::agent::Agent;
 use crate::journal::SessionFact;
 use crate::media_store::EXPIRY_INTERVAL;
 use crate::notify::room_changed;
+use crate::operations::Pace;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
@@ -106,25 +107,25 @@ pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl
     }
 }
 
-/// Reports which old sessions were deleted to the supervisor, which records them, for as long as it is polled.
-pub(super) async fn report_removals(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
-    loop {
-        let removal = from_agent::Kind::SessionRemoval(agent.retention.next().await);
-        if control.send(&FromAgent { kind: Some(removal) }, None).await.is_err() {
-            // The supervisor is gone, which the process notices elsewhere.
-            return;
+/// Reports what was changed to the supervisor, which records it, for as long as it is polled.
+pub(super) async fn report_operations(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
+    // Ended, it drops the queue, so that nobody waits for a supervisor that is gone.
+    let Some(mut queue) = agent.operations.queue() else { return };
+    let mut pace = Pace::new(Instant::now());
+    while let Some(mut queued) = queue.recv().await {
+        if let Some(operation) = queued.take() {
+            let now = Instant::now();
+            let at = pace.next(now);
+            if at > now {
+                sleep_until(at).await;
+            }
+            let operation = from_agent::Kind::Operation(operation);
+            if control.send(&FromAgent { kind: Some(operation) }, None).await.is_err() {
+                // The supervisor is gone, which the process notices elsewhere.
+                return;
+            }
         }
-    }
-}
-
-/// Reports decisions about proposed jobs to the supervisor, which records them, for as long as it is polled.
-pub(super) async fn report_job_decisions(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
-    loop {
-        let decision = from_agent::Kind::JobDecision(agent.job_decisions.next().await);
-        if control.send(&FromAgent { kind: Some(decision) }, None).await.is_err() {
-            // The supervisor is gone, which the process notices elsewhere.
-            return;
-        }
+        queued.set_written();
     }
 }
 

@@ -17,6 +17,7 @@ use talon_proto::state::{Layers, Refused as NotOpened};
 use talon_store::Error;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::background;
 use super::configure::{ConfigReadError, Lengths, read_config};
@@ -108,8 +109,10 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     tokio::spawn(relay_host(agent.bus.clone(), agent.host_feed(), connected, ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
+    let reported = background::report_operations(Arc::clone(&agent), Arc::clone(&control));
+    let operations = AbortOnDropHandle::new(tokio::spawn(reported));
     let mut serving =
-        RunningService { server, models, agent, connector, control, scheduler, lanes, channels };
+        RunningService { server, models, agent, connector, control, scheduler, lanes, channels, operations };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end
@@ -204,6 +207,8 @@ struct RunningService {
     lanes: JoinHandle<()>,
     /// Ends with the agent, when no message is worked on any more.
     channels: JoinHandle<()>,
+    /// Goes on until the last request is answered.
+    operations: AbortOnDropHandle<()>,
 }
 
 impl RunningService {
@@ -215,9 +220,6 @@ impl RunningService {
         tasks.spawn(background::expire_media(Arc::clone(&self.agent)));
         tasks.spawn(background::delete_old_sessions(Arc::clone(&self.agent)));
         tasks.spawn(background::send_spans(Arc::clone(&self.agent), Arc::clone(&self.control)));
-        let (agent, control) = (Arc::clone(&self.agent), Arc::clone(&self.control));
-        tasks.spawn(background::report_job_decisions(agent, control));
-        tasks.spawn(background::report_removals(Arc::clone(&self.agent), Arc::clone(&self.control)));
         tasks.spawn(watch_over(Arc::clone(&self.agent)));
         tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let costs = Arc::clone(&self.agent.costs);
@@ -301,7 +303,7 @@ impl RunningService {
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
     async fn finish(self, ending: &CancellationToken) {
-        let Self { agent, server, models, scheduler, lanes, channels, .. } = self;
+        let Self { agent, server, models, scheduler, lanes, channels, operations, .. } = self;
         ending.cancel();
         let finished = async {
             agent.turns.wait_idle().await;
@@ -320,6 +322,8 @@ impl RunningService {
         if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {
             tracing::warn!("ending although some requests are not answered");
         }
+        agent.operations.flush().await;
+        drop(operations);
         agent.costs.flush().await;
         agent.store.close().await;
         tracing::info!("the agent has ended");

@@ -8,7 +8,8 @@
 //! | call | their own | models, tools, memories that are theirs or everybody's |
 //! | operate, admin | everybody's, when asked for by id or with `all` | costs of all, metrics |
 //!
-//! `client` in `service` is the one place that says who a request is for.
+//! `client` in `service` is the one place that says who a request is for. There, too, all that change something are recorded (`change`,
+//! `recording`).
 //!
 //! Only people may decide approvals, whatever the role. A session that a client may not see is reported as
 //! missing.
@@ -16,6 +17,7 @@
 mod approvals;
 mod ask;
 mod bus;
+mod change;
 mod client;
 mod complete;
 mod costs;
@@ -27,10 +29,12 @@ mod forget;
 mod large_body;
 mod limits;
 mod memories;
+mod message_counts;
 mod models;
 mod notifications;
 mod plans;
 mod proposals;
+mod recording;
 mod request_limiter;
 mod sampling;
 mod schedule;

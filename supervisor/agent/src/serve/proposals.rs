@@ -1,6 +1,6 @@
 //! Jobs that plugins propose, and decisions about them.
 
-use talon_proto::agent::{DecideJobProposalRequest, JobDecision, JobProposal};
+use talon_proto::agent::{DecideJobProposalRequest, JobProposal};
 use talon_schedule::Proposal;
 use talon_store::ProposalDecision;
 use tonic::Status;
@@ -31,26 +31,9 @@ impl Service {
         let verb = if accept { "accept_job" } else { "reject_job" };
         let problem = decided.as_ref().err().map(ToString::to_string).unwrap_or_default();
         tracing::info!(by = %client.sender, verb, job, hash, problem, "an operator decided about a proposed job");
-        self.agent
-            .job_decisions
-            .record(JobDecision {
-                uid: client.uid,
-                gid: client.gid,
-                pid: client.pid,
-                role: client.role.as_str().to_owned(),
-                origin: client.origin.as_str().to_owned(),
-                verb: verb.to_owned(),
-                job: job.chars().take(MAX_RECORDED_CHARS).collect(),
-                hash: hash.chars().take(MAX_RECORDED_CHARS).collect(),
-                problem,
-            })
-            .await;
         Ok(view(&decided.map_err(|error| status(&error))?))
     }
 }
-
-/// How much of a wrong id or hash is recorded: a right one is whole.
-const MAX_RECORDED_CHARS: usize = 64;
 
 /// What is proposed and not accepted, by the jobs' ids.
 pub(super) fn open_proposals(known: &KnownProposals) -> Vec<JobProposal> {

@@ -32,6 +32,7 @@ use tonic::{Request, Response, Status};
 
 use super::client::Client;
 use super::follow_limiter::FollowLimiter;
+use super::message_counts::MessageCounts;
 use super::session_counts::SessionCounts;
 use super::turn_stream::Chunks;
 use crate::agent::Agent;
@@ -57,13 +58,16 @@ pub(super) struct Service {
     pub(super) bus_follows: FollowLimiter,
     /// How many sessions senders have.
     pub(super) session_counts: SessionCounts,
+    /// How many messages sessions have.
+    pub(super) message_counts: MessageCounts,
 }
 
 impl Service {
     pub(super) fn new(agent: Arc<Agent>) -> Self {
         let (follows, ghost_follows) = (FollowLimiter::new("sessions"), FollowLimiter::new("ghosts"));
         let bus_follows = FollowLimiter::new("the event bus");
-        Self { agent, follows, ghost_follows, bus_follows, session_counts: SessionCounts::default() }
+        let (session_counts, message_counts) = (SessionCounts::default(), MessageCounts::default());
+        Self { agent, follows, ghost_follows, bus_follows, session_counts, message_counts }
     }
 
     /// Who a request is for: the one place that says so.
@@ -111,11 +115,22 @@ fn trace_parent(metadata: &MetadataMap) -> Option<TraceParent> {
     all.next().is_none().then_some(parent)
 }
 
-/// Each request carries its client.
+/// Each request carries its client. Requests that change nothing.
 macro_rules! answer {
     ($service:ident, $request:ident, $method:ident) => {{
         let client = $service.client(&$request)?;
         $service.$method(&client, $request.into_inner()).await.map(Response::new)
+    }};
+}
+
+/// The same for requests that change something: each is recorded before it is answered, refusals as well.
+macro_rules! change {
+    ($service:ident, $request:ident, $method:ident) => {{
+        let client = $service.client(&$request)?;
+        let recording = $service.recording(&client, &$request).await?;
+        let answer = $service.$method(&client, $request.into_inner()).await;
+        recording.finish(&answer).await;
+        answer.map(Response::new)
     }};
 }
 
@@ -154,7 +169,7 @@ impl Rpc for Service {
     }
 
     async fn cancel(&self, request: Request<CancelRequest>) -> Result<Response<CancelResponse>, Status> {
-        answer!(self, request, cancel)
+        change!(self, request, cancel)
     }
 
     async fn get_loop(&self, request: Request<GetLoopRequest>) -> Result<Response<LoopState>, Status> {
@@ -165,7 +180,7 @@ impl Rpc for Service {
         &self,
         request: Request<CreateSessionRequest>,
     ) -> Result<Response<Session>, Status> {
-        answer!(self, request, create_session)
+        change!(self, request, create_session)
     }
 
     async fn list_sessions(
@@ -186,39 +201,39 @@ impl Rpc for Service {
         &self,
         request: Request<UpdateSessionRequest>,
     ) -> Result<Response<Session>, Status> {
-        answer!(self, request, update_session)
+        change!(self, request, update_session)
     }
 
     async fn resume_session(
         &self,
         request: Request<ResumeSessionRequest>,
     ) -> Result<Response<ResumeSessionResponse>, Status> {
-        answer!(self, request, resume_session)
+        change!(self, request, resume_session)
     }
 
     async fn delete_session(
         &self,
         request: Request<DeleteSessionRequest>,
     ) -> Result<Response<DeleteSessionResponse>, Status> {
-        answer!(self, request, delete_session)
+        change!(self, request, delete_session)
     }
 
     async fn compact_session(
         &self,
         request: Request<CompactSessionRequest>,
     ) -> Result<Response<CompactSessionResponse>, Status> {
-        answer!(self, request, compact_session)
+        change!(self, request, compact_session)
     }
 
     async fn undo_turns(
         &self,
         request: Request<UndoTurnsRequest>,
     ) -> Result<Response<UndoTurnsResponse>, Status> {
-        answer!(self, request, undo_turns)
+        change!(self, request, undo_turns)
     }
 
     async fn set_plan(&self, request: Request<SetPlanRequest>) -> Result<Response<Plan>, Status> {
-        answer!(self, request, set_plan)
+        change!(self, request, set_plan)
     }
 
     async fn list_approvals(
@@ -229,7 +244,7 @@ impl Rpc for Service {
     }
 
     async fn decide(&self, request: Request<DecideRequest>) -> Result<Response<Approval>, Status> {
-        answer!(self, request, decide)
+        change!(self, request, decide)
     }
 
     async fn list_approval_rules(
@@ -243,7 +258,7 @@ impl Rpc for Service {
         &self,
         request: Request<RevokeApprovalRuleRequest>,
     ) -> Result<Response<ApprovalRule>, Status> {
-        answer!(self, request, revoke_approval_rule)
+        change!(self, request, revoke_approval_rule)
     }
 
     async fn list_memories(
@@ -261,14 +276,14 @@ impl Rpc for Service {
         &self,
         request: Request<ForgetMemoriesRequest>,
     ) -> Result<Response<ForgetMemoriesResponse>, Status> {
-        answer!(self, request, forget_memories)
+        change!(self, request, forget_memories)
     }
 
     async fn forget_sender(
         &self,
         request: Request<ForgetSenderRequest>,
     ) -> Result<Response<ForgetSenderResponse>, Status> {
-        answer!(self, request, forget_sender)
+        change!(self, request, forget_sender)
     }
 
     async fn list_jobs(
@@ -286,18 +301,18 @@ impl Rpc for Service {
     }
 
     async fn run_job(&self, request: Request<RunJobRequest>) -> Result<Response<Occurrence>, Status> {
-        answer!(self, request, run_job)
+        change!(self, request, run_job)
     }
 
     async fn decide_job_proposal(
         &self,
         request: Request<DecideJobProposalRequest>,
     ) -> Result<Response<JobProposal>, Status> {
-        answer!(self, request, decide_job_proposal)
+        change!(self, request, decide_job_proposal)
     }
 
     async fn pause_job(&self, request: Request<PauseJobRequest>) -> Result<Response<Job>, Status> {
-        answer!(self, request, pause_job)
+        change!(self, request, pause_job)
     }
 
     async fn list_notifications(
@@ -311,14 +326,14 @@ impl Rpc for Service {
         &self,
         request: Request<RetryNotificationsRequest>,
     ) -> Result<Response<RetryNotificationsResponse>, Status> {
-        answer!(self, request, retry_notifications)
+        change!(self, request, retry_notifications)
     }
 
     async fn test_notification(
         &self,
         request: Request<TestNotificationRequest>,
     ) -> Result<Response<Notification>, Status> {
-        answer!(self, request, test_notification)
+        change!(self, request, test_notification)
     }
 
     async fn list_models(
@@ -367,7 +382,7 @@ impl Rpc for Service {
         &self,
         request: Request<TestExtensionRequest>,
     ) -> Result<Response<TestExtensionResponse>, Status> {
-        answer!(self, request, test_extension)
+        change!(self, request, test_extension)
     }
 
     async fn observe(&self, request: Request<ObserveRequest>) -> Result<Response<ObserveResponse>, Status> {
@@ -389,14 +404,14 @@ impl Rpc for Service {
     }
 
     async fn decide_ghost(&self, request: Request<DecideGhostRequest>) -> Result<Response<Ghost>, Status> {
-        answer!(self, request, decide_ghost)
+        change!(self, request, decide_ghost)
     }
 
     async fn pause_shadow(
         &self,
         request: Request<PauseShadowRequest>,
     ) -> Result<Response<ShadowState>, Status> {
-        answer!(self, request, pause_shadow)
+        change!(self, request, pause_shadow)
     }
 
     async fn get_shadow_stats(

@@ -6,7 +6,7 @@ use tonic::{Code, Request};
 use crate::support::{Agent, TestDirectory};
 
 /// A request for this subject of the channel telegram.
-fn asked<T>(message: T, subject: &'static str, role: &'static str) -> Request<T> {
+pub(crate) fn asked<T>(message: T, subject: &'static str, role: &'static str) -> Request<T> {
     let mut request = Request::new(message);
     for (name, value) in [
         ("talon-subject", subject),

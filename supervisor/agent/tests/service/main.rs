@@ -14,6 +14,7 @@ mod images;
 mod interrupted;
 mod lifecycle;
 mod notifications;
+mod operations;
 mod queries;
 mod schedule;
 mod sessions;

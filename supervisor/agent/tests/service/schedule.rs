@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use talon_proto::agent::{
     DecideJobProposalRequest, GetSessionRequest, ListJobsRequest, ListOccurrencesRequest,
-    ListSessionsRequest, Occurrence, PauseJobRequest, RunJobRequest, from_agent,
+    ListSessionsRequest, Occurrence, PauseJobRequest, RunJobRequest,
 };
 use tonic::Code;
 
@@ -118,17 +118,18 @@ async fn only_people_who_operate_decide_about_proposed_jobs_and_the_supervisor_i
         let refused = refused(client.decide_job_proposal(decision(true)).await);
         assert_eq!(refused.code(), Code::PermissionDenied, "{role} {origin}");
     }
+    for _ in 0..3 {
+        let told = agent.operation().await.expect("it serves");
+        assert_eq!((told.verb.as_str(), told.outcome.as_str()), ("accept_job", "denied"));
+    }
     let mut client = agent.client_with("ada", "operate", "person").await;
     let refused = refused(client.decide_job_proposal(decision(false)).await);
     assert_eq!(refused.code(), Code::NotFound, "{refused}");
-    let told = loop {
-        match agent.receive().await.expect("it serves") {
-            from_agent::Kind::JobDecision(told) => break told,
-            _ => continue,
-        }
-    };
-    assert_eq!((told.uid, told.role.as_str(), told.origin.as_str()), (1000, "operate", "person"));
-    assert_eq!((told.verb.as_str(), told.job.as_str()), ("reject_job", "files.tidy"));
+    let told = agent.operation().await.expect("it serves");
+    let by = told.client.as_ref().expect("somebody decided");
+    assert_eq!((by.uid, by.role.as_str(), by.origin.as_str()), (1000, "operate", "person"));
+    let subject = format!("files.tidy sha256:{}", "a".repeat(64));
+    assert_eq!((&*told.verb, &told.subject, &*told.outcome), ("reject_job", &subject, "failed"));
     assert!(told.problem.contains("no plugin proposes a job"), "{told:?}");
 }
 

@@ -6,7 +6,7 @@ use talon_proto::agent::{
     AttachRequest, CancelRequest, CompactSessionRequest, CreateSessionRequest, DecideRequest,
     DeleteSessionRequest, GetCostsRequest, GetLoopRequest, GetMetricsRequest, GetSessionRequest,
     GetStatusRequest, ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest,
-    Sampling, Session, ToolList, UpdateSessionRequest, from_agent,
+    Sampling, Session, ToolList, UpdateSessionRequest,
 };
 use talon_store::{
     Engine, ExportedSession, Key, MEDIA_NAMESPACE, Message, Namespace, NewSession, PageRequest, PluginId,
@@ -371,15 +371,10 @@ async fn old_sessions_are_written_to_files_and_deleted() {
     assert_eq!(kept.delete_unix_ms - kept.updated_unix_ms, u64::try_from(month.as_millis()).unwrap());
     let written = std::fs::read_to_string(&file).unwrap();
     assert!(written.contains(&format!("id: {}", ids[0])) && written.contains("said long ago"), "{written}");
-    let removal = loop {
-        match agent.receive().await.unwrap() {
-            from_agent::Kind::SessionRemoval(removal) => break removal,
-            from_agent::Kind::Ready(_) => {}
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!((&*removal.session, &*removal.sender, &*removal.problem), (&*ids[0], "alice", ""));
-    assert_eq!(removal.export_file, format!("exports/sessions/{}.yaml", ids[0]));
+    let removal = agent.operation().await.unwrap();
+    assert_eq!((&*removal.verb, &*removal.outcome, &*removal.problem), ("delete_old_session", "done", ""));
+    assert_eq!(removal.client, None, "nobody asked for it");
+    assert_eq!(removal.subject, format!("{} of alice, exported to exports/sessions/{}.yaml", ids[0], ids[0]));
     // The log and the status say it after the deletion.
     while !agent.log().contains("agent.sessions.delete_after") {
         tokio::task::yield_now().await;

@@ -17,8 +17,8 @@ use talon_extensions::Extensions;
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
-    AskRequest, AttachClient, Chunk, Configure, Done, FromAgent, HostConnection, Ready, Refused, ToAgent,
-    from_agent, to_agent,
+    AskRequest, AttachClient, Chunk, Configure, Done, FromAgent, HostConnection, Operation, Ready, Refused,
+    ToAgent, from_agent, to_agent,
 };
 use talon_proto::state::{Layers, Open, Sqlite, open};
 use tempfile::TempDir;
@@ -120,6 +120,7 @@ pub(crate) struct Agent {
     child: Child,
     control: Option<Arc<Control<ToAgent, FromAgent>>>,
     messages: mpsc::UnboundedReceiver<from_agent::Kind>,
+    operations: mpsc::UnboundedReceiver<Operation>,
     listening: tokio::task::JoinHandle<()>,
     /// The same socket, for invalid messages.
     raw: Option<OwnedFd>,
@@ -139,8 +140,10 @@ impl Agent {
         let raw = Some(ours.try_clone().unwrap());
         let (control, plugins) = (Arc::new(Control::new(ours).unwrap()), Plugins::new());
         let (sender, messages) = mpsc::unbounded_channel();
-        let listening = tokio::spawn(listen(Arc::clone(&control), Arc::clone(&plugins), sender));
-        Self { child, control: Some(control), messages, listening, raw, plugins, log }
+        let (operation_sender, operations) = mpsc::unbounded_channel();
+        let listening =
+            tokio::spawn(listen(Arc::clone(&control), Arc::clone(&plugins), sender, operation_sender));
+        Self { child, control: Some(control), messages, operations, listening, raw, plugins, log }
     }
 
     /// Starts it with a new or existing database.
@@ -225,6 +228,11 @@ impl Agent {
         self.messages.recv().await
     }
 
+    /// The next operation for the audit log; `None` once it has ended.
+    pub(crate) async fn operation(&mut self) -> Option<Operation> {
+        self.operations.recv().await
+    }
+
     /// A client with the role call, for a person.
     pub(crate) async fn client(&self, sender: &str) -> Client {
         self.client_with(sender, "call", "person").await
@@ -307,11 +315,12 @@ impl Drop for Agent {
     }
 }
 
-/// Answers requests for host connections, and forwards all other messages.
+/// Answers requests for host connections, and forwards all other messages; operations by themselves.
 async fn listen(
     control: Arc<Control<ToAgent, FromAgent>>,
     plugins: Arc<Plugins>,
     messages: mpsc::UnboundedSender<from_agent::Kind>,
+    operations: mpsc::UnboundedSender<Operation>,
 ) {
     while let Ok(Some(packet)) = control.receive().await {
         match packet.message.kind {
@@ -322,6 +331,7 @@ async fn listen(
                 let kind = Some(to_agent::Kind::HostConnection(HostConnection { id: need.id }));
                 let _gone = control.send(&ToAgent { kind }, Some(theirs.as_fd())).await;
             }
+            Some(from_agent::Kind::Operation(operation)) => drop(operations.send(operation)),
             Some(other) => drop(messages.send(other)),
             None => {}
         }

@@ -16,7 +16,8 @@ use prost::Message;
 use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, sendmsg, shutdown,
+    socketpair,
 };
 use tokio::io::unix::AsyncFd;
 
@@ -97,7 +98,15 @@ impl<Out: Message, In: Message + Default> Control<Out, In> {
         }
     }
 
-    /// The next message; `None` when the other side is gone.
+    /// Tells the other side that this one has ended, which may go on sending.
+    ///
+    /// # Errors
+    /// When the other side is gone.
+    pub fn end_sending(&self) -> io::Result<()> {
+        Ok(shutdown(self.socket.get_ref(), Shutdown::Write)?)
+    }
+
+    /// The next message; `None` when the other side is gone, and all that it sent was received.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -110,8 +119,9 @@ impl<Out: Message, In: Message + Default> Control<Out, In> {
                 continue;
             };
             let ReceivedPacket { bytes, whole, descriptor } = match received {
-                // The other side closed its end while packets of ours were unread.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+                // The other side closed its end while packets of ours were unread. It is said once; its own packets, and then the end,
+                // come after it.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => continue,
                 received => received?,
             };
             if !whole {
@@ -191,6 +201,31 @@ mod tests {
             assert_eq!(packet.message, detach(id));
             assert!(packet.descriptor.is_none());
         }
+        assert!(theirs.receive().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_arrives_though_its_sender_is_gone_and_has_read_nothing() {
+        let (ours, theirs) = ends();
+        theirs.send(&FromState::default(), None).await.unwrap();
+        for id in 0..3 {
+            ours.send(&detach(id), None).await.unwrap();
+        }
+        drop(ours);
+        for id in 0..3 {
+            assert_eq!(theirs.receive().await.unwrap().unwrap().message, detach(id));
+        }
+        assert!(theirs.receive().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn who_ends_sending_still_receives() {
+        let (ours, theirs) = ends();
+        theirs.end_sending().unwrap();
+        assert!(ours.receive().await.unwrap().is_none());
+        ours.send(&detach(1), None).await.unwrap();
+        drop(ours);
+        assert_eq!(theirs.receive().await.unwrap().unwrap().message, detach(1));
         assert!(theirs.receive().await.unwrap().is_none());
     }
 

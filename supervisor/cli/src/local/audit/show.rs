@@ -99,9 +99,13 @@ fn print(record: &Value, out: &mut Output) {
         return;
     }
     let text = |key: &str| record[key].as_str().unwrap_or_default();
-    let who = match record["who"]["uid"].as_u64() {
-        Some(uid) => format!("uid {uid} ({})", record["who"]["origin"].as_str().unwrap_or_default()),
-        None => "talon".to_owned(),
+    let by = &record["who"];
+    let origin = by["origin"].as_str().unwrap_or_default();
+    // The gateway's uid says nothing of who asked.
+    let who = match (by["subject"].as_str(), by["uid"].as_u64()) {
+        (Some(subject), _) => format!("{subject} ({origin})"),
+        (None, Some(uid)) => format!("uid {uid} ({origin})"),
+        (None, None) => "talon".to_owned(),
     };
     let what = match text("kind") {
         "call" => format!("{}.{}", text("plugin"), text("action")),
