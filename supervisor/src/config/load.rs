@@ -56,7 +56,7 @@ impl Loaded {
 pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     let around = &options.environment;
     let Sources { mut merge, mut warnings, file, file_has_values, overlay } = read(options);
-    let config = merge.finish(&schema::config());
+    let config = merge.finish(schema::shared());
     let mut problems = merge.problems;
     let Some(mut config) = config else {
         return Err(ConfigErrors::new(problems).expect("finish() reports what it cannot build"));
@@ -89,7 +89,7 @@ pub fn load_runtime_dir(options: &LoadOptions) -> Result<PathBuf, ConfigErrors> 
     // The overlay names no directories, and clients may not read it.
     let options = LoadOptions { overlay: OverlayUse::Ignore, ..options.clone() };
     let mut merge = read(&options).merge;
-    let config = merge.finish(&schema::config());
+    let config = merge.finish(schema::shared());
     let (top, key) = (KeyPath::top(), KeyPath::of(&["runtime_dir"]));
     let counts = |problem: &Problem| config.is_none() || problem.key == top || problem.key == key;
     match (ConfigErrors::new(merge.problems.into_iter().filter(counts).collect()), &config) {
@@ -109,23 +109,23 @@ struct Sources {
 
 fn read(options: &LoadOptions) -> Sources {
     let around = &options.environment;
-    let root = schema::config();
+    let root = schema::shared();
     let places = around.default_paths();
     let defaults = Config::built_in(&places);
     let mut merge = Merge::onto(&defaults, path_origins(&places));
     let (mut file, mut file_has_values) = (None, false);
     let mut of_file = WalkResult::default();
     if let Some((path, must_exist)) = layers::file_to_read(options)
-        && let Some(said) = layers::file(&root, &path, must_exist, around)
+        && let Some(said) = layers::file(root, &path, must_exist, around)
     {
         file_has_values = !said.values.is_empty();
         of_file = said;
         file = Some(path);
     }
-    let (variables, mut warnings) = layers::environment(&root, around);
-    let flags = layers::flags(&root, &options.overrides, around);
+    let (variables, mut warnings) = layers::environment(root, around);
+    let flags = layers::flags(root, &options.overrides, around);
     let sources: Vec<&WalkResult> = [&of_file].into_iter().chain(&variables).chain(&flags).collect();
-    let overlay = overlay::layer::layer(&root, &options.overlay, &defaults, &sources);
+    let overlay = overlay::layer::layer(root, &options.overlay, &defaults, &sources);
     warnings.extend(overlay.warnings);
     for said in [of_file, overlay.read].into_iter().chain(variables).chain(flags) {
         merge.add(said);

@@ -7,7 +7,7 @@ use talon_plugin_config::document::shape::{Shape, file_schema};
 
 use super::types::Config;
 
-/// The shape of the whole configuration, made once: for what looks at single keys.
+/// The shape of the whole configuration. Making it costs more than all that is done with it, so it is made once.
 pub(crate) fn shared() -> &'static Shape {
     static SHAPE: LazyLock<Shape> = LazyLock::new(config);
     &SHAPE
