@@ -71,6 +71,7 @@ impl Detection {
             Event::Command(event) => self.command(&event, now),
             Event::Git(event) => self.git(event, now),
             Event::Check(event) => self.check(&event),
+            Event::CommitsSeen(..) => Vec::new(),
         };
         found.into_iter().map(ObservationBuilder::build).filter(|found| self.is_new(found, now)).collect()
     }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// How a file changed, as it is now against what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Change {
@@ -61,6 +63,15 @@ pub(crate) enum GitChange {
     Stage { added: Vec<Added>, large: Vec<(String, u64)> },
 }
 
+/// How far the commits of a work tree were looked into.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SeenCommit {
+    /// The commit that HEAD led to; absent before the first.
+    pub(crate) commit: Option<String>,
+    /// The length of HEAD's log; 0 without one.
+    pub(crate) log_bytes: u64,
+}
+
 /// The end of a checker that an operator opted in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckEvent {
@@ -81,4 +92,6 @@ pub(crate) enum Event {
     Command(CommandEvent),
     Git(GitEvent),
     Check(CheckEvent),
+    /// All commits of this work tree up to there were told before.
+    CommitsSeen(PathBuf, SeenCommit),
 }

@@ -1,12 +1,12 @@
 //! Until when everything was looked at, in a file. What was saved while no watcher ran, or right before it was killed,
 //! is looked at after the next start.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::runtime_dir::replace_own_file;
 
 /// How much earlier than now is written. A minute: so long a change may be on its way, in a directory that is large or
 /// never rests. What is found again is known to the agent.
@@ -65,16 +65,9 @@ impl LastLook {
         let is_beginning = self.is_first && self.written.is_none();
         if self.is_due && is_apart && (first_look_over || is_beginning) {
             (self.written, self.is_due) = (Some(now), false);
-            let _ = self.write(unix_seconds - MARGIN_SECONDS);
+            let text = format!("{}\n", unix_seconds - MARGIN_SECONDS);
+            let _ = replace_own_file(&self.file, text.as_bytes());
         }
-    }
-
-    fn write(&self, unix_seconds: i64) -> std::io::Result<()> {
-        let new = self.file.with_extension("new");
-        let mut out =
-            std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        writeln!(out, "{unix_seconds}")?;
-        std::fs::rename(new, &self.file)
     }
 }
 

@@ -29,6 +29,7 @@ mod observation;
 mod prompt_file;
 mod queue;
 mod runtime_dir;
+mod seen_commits;
 mod shell;
 #[cfg(test)]
 mod simulated_day_tests;

@@ -2,6 +2,7 @@
 //! what outlives it: `$XDG_STATE_HOME/talon/watch`, by default below `~/.local/state`.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,13 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("talon/watch"))
+}
+
+/// Replaces a file of what outlives the watcher, for this user alone: whole, or not at all.
+pub(crate) fn replace_own_file(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let new = file.with_extension("new");
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?.write_all(bytes)?;
+    std::fs::rename(new, file)
 }
 
 /// Makes the directory of a socket, for this user alone.

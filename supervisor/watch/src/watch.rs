@@ -26,6 +26,7 @@ use crate::observation::unix_ms;
 use crate::prompt_file::PromptFile;
 use crate::queue::Queue;
 use crate::runtime_dir::WatcherLock;
+use crate::seen_commits::SeenCommits;
 use crate::shell::History;
 use crate::spool::Spool;
 use crate::{files, git, prompt_file, runtime_dir, shell};
@@ -71,10 +72,15 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
     let kept = matches!(target, Target::Agent(_)).then(|| state_directory(&config)).flatten();
     let (last_look, looked) = kept.as_deref().map(LastLook::open).unzip();
     let recent_since = looked.flatten();
+    let seen_commits = kept.as_deref().map(SeenCommits::open);
     let finder = if config.watchers.git.enabled {
         let wants = |kind| config.watchers.git.events.contains(&kind);
-        let settings =
-            GitSettings { stage: wants(GitKind::Stage), commit: wants(GitKind::Commit), recent_since };
+        let settings = GitSettings {
+            stage: wants(GitKind::Stage),
+            commit: wants(GitKind::Commit),
+            recent_since,
+            seen: seen_commits.as_ref().map(SeenCommits::all).unwrap_or_default(),
+        };
         let started = git::start(settings, events.clone(), notices.clone());
         Some(Arc::new(started.map_err(|error| format!("cannot follow repositories: {error}"))?))
     } else {
@@ -110,6 +116,7 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         checkers,
         first_look,
         last_look,
+        seen_commits,
         queue: Arc::clone(&queue),
         notices: notices.clone(),
     };
@@ -291,6 +298,7 @@ struct Detector {
     checkers: Checkers,
     first_look: FirstLook,
     last_look: Option<LastLook>,
+    seen_commits: Option<SeenCommits>,
     queue: Arc<Queue>,
     notices: Notices,
 }
@@ -304,6 +312,12 @@ impl Detector {
             let event = received.recv_timeout(tick.saturating_duration_since(Instant::now()));
             let now = Instant::now();
             match event {
+                // What it says was told is taken, and waits in a file for the agent.
+                Ok(Event::CommitsSeen(work_tree, seen)) => {
+                    if let Some(commits) = &mut self.seen_commits {
+                        commits.saw(&work_tree, seen);
+                    }
+                }
                 Ok(event) => {
                     self.take(event, now);
                     if let Some(look) = &mut self.last_look {
@@ -313,6 +327,9 @@ impl Detector {
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(look) = &mut self.last_look {
                         look.rests(first_look_over, now, i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX));
+                    }
+                    if let Some(commits) = &mut self.seen_commits {
+                        commits.rests(now);
                     }
                 }
                 // All watchers ended; what they could not go on with was said.

@@ -6,13 +6,18 @@
 //! partial clones and hash kinds (docs/decisions/0046).
 //!
 //! ```text
-//! inotify ── repository ── rests ──► Snapshot ── changes() ──► git diff-tree … ──► GitEvent
+//! inotify ── repository ── rests ──► Snapshot ── changes(), new_commits() ──► git diff-tree … ──► GitEvent
 //! ```
 
+mod commits;
+mod finder;
+mod head_log;
 mod layout;
 mod patch;
 mod program;
 mod snapshot;
 mod watcher;
 
-pub(crate) use watcher::{GitSettings, RepositoryFinder, is_in_progress, start};
+pub(crate) use finder::RepositoryFinder;
+pub(crate) use head_log::is_hash;
+pub(crate) use watcher::{GitSettings, is_in_progress, start};

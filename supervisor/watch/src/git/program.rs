@@ -45,6 +45,22 @@ impl Git<'_> {
         Ok(subject(&output).to_owned())
     }
 
+    /// The commits that lead from one to another, the oldest first; of more than `most` the latest. Empty if none do.
+    pub(super) fn commits_between(&self, from: &str, to: &str, most: usize) -> Result<Vec<String>, GitError> {
+        let (range, most) = (format!("{from}..{to}"), format!("--max-count={most}"));
+        let output =
+            self.run(&["rev-list", "--ancestry-path", "--reverse", &most, &range, "--"], &[], None)?;
+        Ok(output.lines().map(str::to_owned).collect())
+    }
+
+    /// Which of these commits are there: of those that were amended away, git removes the objects after some weeks.
+    pub(super) fn present(&self, ids: Vec<String>) -> Result<Vec<String>, GitError> {
+        let question: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let answer = self.run(&["cat-file", "--batch-check=%(objecttype)"], &[], Some(question))?;
+        let is_commit = answer.lines().map(|line| line == "commit");
+        Ok(ids.into_iter().zip(is_commit).filter(|(_, is_commit)| *is_commit).map(|(id, _)| id).collect())
+    }
+
     /// The lines that a commit of the index would add to `head`.
     pub(super) fn added_by_index(&self, head: Option<&str>) -> Result<Vec<Added>, GitError> {
         let tree = self.tree_of(head)?;

@@ -6,7 +6,9 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use super::head_log::is_hash;
 use super::layout::{Layout, read_small};
+use crate::event::SeenCommit;
 use crate::limits::REMOTE_REFS;
 
 /// The largest `packed-refs` that is read: some 100,000 refs.
@@ -34,8 +36,8 @@ pub(super) struct Snapshot {
     pub(super) head: String,
     /// The commit that HEAD leads to; none before the first.
     pub(super) commit: Option<String>,
-    /// The last message in HEAD's log: `commit: subject`, `rebase (finish): …`.
-    pub(super) head_log: String,
+    /// The length of HEAD's log; 0 without one.
+    pub(super) log_bytes: u64,
     /// The branches of remotes, with their commits.
     pub(super) remotes: BTreeMap<String, String>,
     pub(super) progress: Option<Progress>,
@@ -45,12 +47,9 @@ pub(super) struct Snapshot {
     pub(super) is_reftable: bool,
 }
 
-/// Something that happened.
+/// Something that happened beside commits, which `commits` tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SnapshotChange {
-    Commit {
-        id: String,
-    },
     Push {
         branch: String,
     },
@@ -80,18 +79,23 @@ impl Snapshot {
         let progress = progress(layout);
         let index = at("index").symlink_metadata().ok();
         let index = index.map(|index| (index.len(), index.mtime(), index.mtime_nsec(), index.ino()));
-        let head_log = last_message(&at("logs/HEAD")).unwrap_or_default();
-        Self { head, commit, head_log, remotes, progress, index, is_reftable }
+        let log = at("logs/HEAD").symlink_metadata().ok().filter(fs::Metadata::is_file);
+        let log_bytes = log.map_or(0, |log| log.len());
+        Self { head, commit, log_bytes, remotes, progress, index, is_reftable }
     }
 
-    /// The state as it may have been at a moment, in seconds since 1970: what changed since then differs from now. Of
-    /// several commits the last one does, and pushes do not.
+    /// How far commits are looked into once all up to this state are told.
+    pub(super) fn seen(&self) -> SeenCommit {
+        SeenCommit { commit: self.commit.clone(), log_bytes: self.log_bytes }
+    }
+
+    /// The state as it may have been at a moment, in seconds since 1970: what changed since then differs from now. Pushes
+    /// do not.
     pub(super) fn at_moment(&self, layout: &Layout, since: i64) -> Self {
         let is_recent =
             |name: &str| layout.git_dir.join(name).symlink_metadata().is_ok_and(|file| file.ctime() >= since);
         let stops = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
         Self {
-            commit: self.commit.clone().filter(|_| !is_recent("logs/HEAD")),
             index: self.index.filter(|_| !is_recent("index")),
             progress: self.progress.filter(|_| !stops.into_iter().any(is_recent)),
             ..self.clone()
@@ -102,14 +106,6 @@ impl Snapshot {
     /// fetching moves it as well.
     pub(super) fn changes(&self, before: &Self, was_pushed: impl Fn(&str) -> bool) -> Vec<SnapshotChange> {
         let mut changes = Vec::new();
-        let moved = self.commit.is_some() && self.commit != before.commit;
-        // Switching branches moves HEAD as well; so do resets and pulls. The log knows; without one, the same
-        // branch with another commit is one.
-        let by_log = self.head_log.starts_with("commit");
-        let by_branch = self.head_log.is_empty() && self.head == before.head;
-        if let Some(id) = self.commit.clone().filter(|_| moved && (by_log || by_branch)) {
-            changes.push(SnapshotChange::Commit { id });
-        }
         for (branch, commit) in &self.remotes {
             if before.remotes.get(branch) != Some(commit) && was_pushed(branch) {
                 changes.push(SnapshotChange::Push { branch: branch.clone() });
@@ -151,11 +147,6 @@ fn read_ref(layout: &Layout, name: &str, packed: &BTreeMap<String, String>) -> O
     let loose = [&layout.git_dir, &layout.common_dir].into_iter().find_map(|dir| read_small(&dir.join(name)));
     let loose = loose.map(|text| text.trim_end().to_owned()).filter(|text| is_hash(text));
     loose.or_else(|| packed.get(name).cloned())
-}
-
-/// SHA-1 or SHA-256, in hex.
-fn is_hash(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn remote_branch(name: &str) -> Option<&str> {
@@ -218,40 +209,10 @@ mod tests {
 
     use super::*;
 
-    fn snapshot(commit: &str, log: &str) -> Snapshot {
-        Snapshot {
-            head: "ref: refs/heads/main".into(),
-            commit: Some(commit.repeat(40)),
-            head_log: log.into(),
-            ..Snapshot::default()
-        }
-    }
-
-    // Promises: SHADOW-72
-    #[test]
-    fn a_commit_is_told_from_a_checkout_a_pull_and_a_rebase() {
-        let before = snapshot("a", "commit: one");
-        for (log, is_commit) in [
-            ("commit: two", true),
-            ("commit (amend): two", true),
-            ("commit (merge): two", true),
-            ("commit (initial): two", true),
-            ("", true),
-            ("checkout: moving from main to topic", false),
-            ("pull: Fast-forward", false),
-            ("reset: moving to HEAD~1", false),
-            ("rebase (finish): returning to refs/heads/main", false),
-        ] {
-            let changes = snapshot("b", log).changes(&before, |_| false);
-            assert_eq!(!changes.is_empty(), is_commit, "{log}");
-        }
-        assert!(snapshot("a", "commit: one").changes(&before, |_| true).is_empty());
-    }
-
     // Promises: SHADOW-72
     #[test]
     fn a_push_is_told_from_a_fetch() {
-        let before = snapshot("a", "");
+        let before = Snapshot { commit: Some("a".repeat(40)), ..Snapshot::default() };
         let mut after = before.clone();
         after.remotes =
             BTreeMap::from([("origin/main".into(), "b".repeat(40)), ("origin/x".into(), "c".repeat(40))]);

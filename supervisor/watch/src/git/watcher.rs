@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use super::commits::new_commits;
+use super::finder::{FinderMessage, LookedAt, RepositoryFinder};
+use super::head_log::{COMMITS, Mark, NewCommits};
 use super::layout::Layout;
 use super::program::{Git, GitError};
 use super::snapshot::{Progress, Snapshot, SnapshotChange, progress, was_pushed};
-use crate::event::{Event, GitChange, GitEvent};
+use crate::event::{Event, GitChange, GitEvent, SeenCommit};
 use crate::files::Signals;
 use crate::limits::{REPOSITORIES, SETTLE};
 use crate::notice::Notices;
@@ -25,45 +28,6 @@ const REF_DIRECTORIES: usize = 128;
 /// How long nothing may happen until it is looked whether somebody is still there.
 const REST: Duration = Duration::from_secs(3600);
 
-/// Tells the thread of repositories that were found.
-pub(crate) struct RepositoryFinder {
-    sender: Sender<FinderMessage>,
-    signals: Signals,
-}
-
-enum FinderMessage {
-    /// A work tree.
-    Repository(PathBuf),
-    /// All that are there; called with their number once they are followed, and once what happened before is told.
-    All(Box<dyn FnOnce(usize) + Send>, LookedAt),
-}
-
-/// What is called once everything was looked at.
-type LookedAt = Box<dyn FnOnce() + Send>;
-
-impl RepositoryFinder {
-    /// A work tree was found. The thread takes each one once; finding it again is harmless.
-    pub(crate) fn found(&self, work_tree: PathBuf) {
-        self.send(FinderMessage::Repository(work_tree));
-    }
-
-    /// All were found. `followed` is called with the number of repositories that are followed, and `looked_at` once none of them waits
-    /// for a look, so that what happened before is told.
-    pub(crate) fn all_found(
-        &self,
-        followed: impl FnOnce(usize) + Send + 'static,
-        looked_at: impl FnOnce() + Send + 'static,
-    ) {
-        self.send(FinderMessage::All(Box::new(followed), Box::new(looked_at)));
-    }
-
-    fn send(&self, found: FinderMessage) {
-        // The thread lives as long as the process.
-        let _ = self.sender.send(found);
-        self.signals.wake();
-    }
-}
-
 /// What is told of repositories.
 #[derive(Debug, Clone)]
 pub(crate) struct GitSettings {
@@ -73,11 +37,15 @@ pub(crate) struct GitSettings {
     pub(crate) commit: bool,
     /// What happened since then in the repositories of the first look is told, in seconds since 1970; absent: nothing.
     pub(crate) recent_since: Option<i64>,
+    /// How far the commits of work trees were looked into by an earlier watcher.
+    pub(crate) seen: HashMap<PathBuf, SeenCommit>,
 }
 
 struct Repository {
     layout: Layout,
     before: Snapshot,
+    /// From where on commits are new.
+    mark: Mark,
     /// The conflict that was told last: what was in progress, and on top of which commit.
     conflict_told: Option<Stop>,
     /// When to look at it, and since when that waits.
@@ -114,7 +82,7 @@ pub(crate) fn start(
 ) -> io::Result<RepositoryFinder> {
     let signals = Signals::default();
     let (sender, found) = mpsc::channel();
-    let finder = RepositoryFinder { sender, signals: signals.clone() };
+    let finder = RepositoryFinder::new(sender, signals.clone());
     let taker = signals.clone();
     let watcher = notify::recommended_watcher(move |event| taker.take(event)).map_err(io::Error::other)?;
     let mut git = GitWatcher {
@@ -207,8 +175,16 @@ impl GitWatcher {
         let since = self.settings.recent_since;
         let before = since.map_or_else(|| now.clone(), |since| now.at_moment(&layout, since));
         let conflict_told = stop_of(&before);
-        let due = (before != now).then(|| (Instant::now(), Instant::now()));
-        self.repositories.insert(work_tree.to_owned(), Repository { layout, before, conflict_told, due });
+        // Once: when it is followed again, an old place would have its commits told again.
+        let seen = self.settings.seen.remove(work_tree);
+        let is_known = seen.as_ref().map_or(since.is_none(), |seen| *seen == now.seen());
+        let mark = if is_known { Mark { seen: Some(now.seen()), since } } else { Mark { seen, since } };
+        let due = (before != now || !is_known).then(|| (Instant::now(), Instant::now()));
+        if due.is_none() {
+            self.send_seen(work_tree, now.seen());
+        }
+        let repository = Repository { layout, before, mark, conflict_told, due };
+        self.repositories.insert(work_tree.to_owned(), repository);
     }
 
     /// Watches what git writes to: its own directory, the shared one, and those of remotes' branches.
@@ -269,8 +245,13 @@ impl GitWatcher {
         if after.progress.is_none() {
             repository.conflict_told = None;
         }
-        repository.before = after.clone();
+        let before = std::mem::replace(&mut repository.before, after.clone());
+        let mark = std::mem::replace(&mut repository.mark, Mark { seen: Some(after.seen()), since: None });
         self.watch(&layout);
+        if self.settings.commit {
+            self.tell_commits(work_tree, new_commits(&layout, &before, &mark, &after));
+        }
+        self.send_seen(work_tree, after.seen());
         for change in changes {
             if let Err(error) = self.tell(work_tree, &after, change) {
                 self.say_error(work_tree, &error);
@@ -289,22 +270,43 @@ impl GitWatcher {
         }
     }
 
+    fn tell_commits(&self, work_tree: &Path, new: NewCommits) {
+        let NewCommits { mut ids, is_cut } = new;
+        if is_cut {
+            let text = format!(
+                "{}: more commits than {COMMITS} were made since the last look: the latest {COMMITS} are looked into",
+                work_tree.display()
+            );
+            self.notices.once(format!("commits {}", work_tree.display()), text);
+        }
+        let git = Git(work_tree);
+        // Of one commit it is known that it is there.
+        if ids.len() > 1 {
+            match git.present(ids.clone()) {
+                Ok(present) => ids = present,
+                Err(error) => {
+                    self.say_error(work_tree, &error);
+                    ids.drain(..ids.len() - 1);
+                }
+            }
+        }
+        for id in ids {
+            // What git cannot say is left out; that there was a commit is known without it.
+            let asked = git.summary(&id).and_then(|summary| Ok((summary, git.added_by(&id)?)));
+            let (summary, added) = match asked {
+                Ok(answer) => answer,
+                Err(error) => {
+                    self.say_error(work_tree, &error);
+                    Default::default()
+                }
+            };
+            self.send(work_tree, GitChange::Commit { id, summary, added });
+        }
+    }
+
     fn tell(&self, work_tree: &Path, now: &Snapshot, change: SnapshotChange) -> Result<(), GitError> {
         let git = Git(work_tree);
         let what = match change {
-            SnapshotChange::Commit { .. } if !self.settings.commit => return Ok(()),
-            SnapshotChange::Commit { id } => {
-                // What git cannot say is left out; that there was a commit is known without it.
-                let asked = git.summary(&id).and_then(|summary| Ok((summary, git.added_by(&id)?)));
-                let (summary, added) = match asked {
-                    Ok(answer) => answer,
-                    Err(error) => {
-                        self.say_error(work_tree, &error);
-                        Default::default()
-                    }
-                };
-                GitChange::Commit { id, summary, added }
-            }
             SnapshotChange::Push { branch } => GitChange::Push { branch },
             // In the middle of a merge the index has all of the other side's work.
             SnapshotChange::Stage if !self.settings.stage || now.progress.is_some() => return Ok(()),
@@ -324,6 +326,11 @@ impl GitWatcher {
     fn send(&self, work_tree: &Path, what: GitChange) {
         // The receiver lives as long as the process.
         let _ = self.events.send(Event::Git(GitEvent { repository: work_tree.to_owned(), what }));
+    }
+
+    fn send_seen(&self, work_tree: &Path, seen: SeenCommit) {
+        // As above.
+        let _ = self.events.send(Event::CommitsSeen(work_tree.to_owned(), seen));
     }
 
     fn say_once(&self, work_tree: &Path, why: &str) {

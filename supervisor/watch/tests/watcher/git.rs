@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{CONFLICT, Watcher};
@@ -66,6 +67,67 @@ fn a_commit_is_a_boundary_and_its_notes_are_told() {
     assert!(git(&watcher.work, &["checkout", "-q", "-b", "topic", "HEAD~1"]));
     commit(&watcher.work, "d.rs", "fn d() {}\n", "four");
     assert_eq!(watcher.next(is_commit)["subject"], "four");
+}
+
+/// The subjects of the next commits.
+fn subjects(watcher: &Watcher, count: usize) -> Vec<String> {
+    let subject = |_| watcher.next(is_commit)["subject"].as_str().unwrap().to_owned();
+    (0..count).map(subject).collect()
+}
+
+/// The watcher stands still meanwhile, as one that is busy or was suspended does.
+// Promises: SHADOW-96
+#[test]
+fn of_several_commits_between_two_looks_each_is_looked_into() {
+    let watcher = Watcher::prepared("", repository);
+    let work = &watcher.work;
+    watcher.signal(Signal::STOP);
+    for (name, message) in [("b.rs", "two"), ("c.rs", "three")] {
+        commit(work, name, &format!("// TODO: {message}\n"), message);
+    }
+    commit(work, "d.rs", "fn d() {}\n", "fuor");
+    assert!(git(work, &["commit", "-q", "--amend", "-m", "four"]));
+    assert!(git(work, &["checkout", "-q", "-b", "topic", "HEAD~2"]));
+    commit(work, "e.rs", "fn e() {}\n", "five");
+    // The log is shorter now, so that its places are others.
+    assert!(git(work, &["reflog", "delete", "HEAD@{6}"]));
+    assert!(git(work, &["rebase", "-q", "main"]));
+    watcher.signal(Signal::CONT);
+    let found: Vec<Value> = (0..4).map(|_| watcher.next(is_commit)).collect();
+    let of = |key: &str| found.iter().map(|found| found[key].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(of("subject"), ["two", "three", "four", "five"]);
+    assert_eq!(of("excerpt"), ["// TODO: two", "// TODO: three", "", ""]);
+    commit(work, "f.rs", "fn f() {}\n", "six");
+    assert_eq!(subjects(&watcher, 1), ["six"]);
+}
+
+// Promises: SHADOW-96
+#[test]
+fn where_no_log_is_kept_the_commits_that_follow_the_last_one_are_looked_into() {
+    let mut watcher = Watcher::prepared("", |work| {
+        assert!(git(work, &["init", "-q", "-b", "main"]));
+        assert!(git(work, &["config", "core.logAllRefUpdates", "false"]));
+        repository(work);
+    });
+    let work = watcher.work.clone();
+    assert!(!work.join(".git/logs/HEAD").exists());
+    watcher.signal(Signal::STOP);
+    for (name, message) in [("b.rs", "two"), ("c.rs", "three"), ("d.rs", "four")] {
+        commit(&work, name, "fn x() {}\n", message);
+    }
+    watcher.signal(Signal::CONT);
+    assert_eq!(subjects(&watcher, 3), ["two", "three", "four"]);
+    // History is written anew, and what was seen last is gone.
+    watcher.signal(Signal::STOP);
+    assert!(git(&work, &["reset", "-q", "--hard", "HEAD~2"]));
+    fs::remove_file(work.join(".git/ORIG_HEAD")).unwrap();
+    commit(&work, "e.rs", "fn e() {}\n", "five");
+    commit(&work, "f.rs", "fn f() {}\n", "six");
+    assert!(git(&work, &["-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now"]));
+    watcher.signal(Signal::CONT);
+    assert_eq!(subjects(&watcher, 1), ["six"]);
+    let said = watcher.said_so_far();
+    assert!(!said.iter().any(|line| line.contains("git says")), "{said:?}");
 }
 
 // Promises: SHADOW-56, SHADOW-58
