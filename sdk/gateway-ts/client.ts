@@ -6,6 +6,7 @@ import type {
   ClarificationAnswer,
   ConfirmationAnswer,
   Envelope,
+  OpenAiError,
   Problem,
   Resume,
   Routes,
@@ -45,6 +46,12 @@ export interface BusOptions {
   signal?: AbortSignal;
 }
 
+/** The routes that answer with events; those that can answer otherwise as well do so as their body says (`stream: true`). */
+export type EventRoute = { [R in keyof Routes]: Routes[R] extends { event: unknown } ? R : never }[keyof Routes];
+
+/** What ends the stream of a completion. */
+const DONE = "[DONE]";
+
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** HTTP: sends JSON, and gives JSON, or throws a ProblemError. */
@@ -58,14 +65,50 @@ export class GatewayClient {
 
   /** Calls a route: call("GET /api/sessions/{id}", { path: { id } }). */
   call<R extends keyof Routes>(route: R, options: CallOptions<R> = {}): Promise<Routes[R]["answer"]> {
-    const [method, template] = route.split(" ") as [Method, string];
-    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.path?.[name] ?? ""));
-    const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query)}`;
-    return this.request<Routes[R]["answer"]>(method, path + query, options.body, options.signal);
+    const [method, path] = target(route, options);
+    return this.request<Routes[R]["answer"]>(method, path, options.body, options.signal);
   }
 
   async request<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-    const headers = this.authorization();
+    const answer = await this.send(method, path, "application/json", body, signal);
+    return (answer.status === 204 ? undefined : await answer.json()) as T;
+  }
+
+  /** Follows the events of a route, to the stream's end: events("POST /v1/chat/completions", { body: { …, stream: true } }). */
+  async *events<R extends EventRoute>(route: R, options: CallOptions<R> = {}): AsyncGenerator<Routes[R]["event"]> {
+    const [method, path] = target(route, options);
+    const answer = await this.send(method, path, "text/event-stream", options.body, options.signal);
+    if (answer.body === null) return;
+    const reader = answer.body.getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    try {
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        const lines = (rest + decoder.decode(read.value, { stream: true })).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          const data = line.startsWith("data:") ? line.slice("data:".length).trim() : "";
+          if (data === DONE) return;
+          if (data !== "") yield JSON.parse(data) as Routes[R]["event"];
+        }
+      }
+    } finally {
+      await reader.cancel();
+    }
+  }
+
+  /**
+   * What happens now: events of these types (`tool.complete`, `tool.*`), of all without any. It ends with the connection, or with
+   * `signal`; `missed` says how many events are missing where they are missing.
+   */
+  async *bus(types: string | string[] = [], { signal }: BusOptions = {}): AsyncGenerator<BusEnvelope> {
+    const query = types.length === 0 ? undefined : { type: [types].flat().join(",") };
+    yield* this.events("GET /api/bus", { query, signal });
+  }
+
+  private async send(method: Method, path: string, accept: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { accept };
+    if (this.token !== undefined) headers.authorization = `Bearer ${this.token}`;
     if (this.sessionToken !== undefined) headers["x-talon-session"] = this.sessionToken;
     if (body !== undefined) headers["content-type"] = "application/json";
     const answer = await fetch(new URL(path, this.url), {
@@ -75,36 +118,16 @@ export class GatewayClient {
       signal,
     });
     if (!answer.ok) throw new ProblemError(await problemOf(answer));
-    return (answer.status === 204 ? undefined : await answer.json()) as T;
+    return answer;
   }
+}
 
-  /**
-   * What happens now: events of these types (`tool.complete`, `tool.*`), of all without any. It ends with the connection, or with
-   * `signal`; `missed` says how many events are missing where they are missing.
-   */
-  async *bus(types: string | string[] = [], { signal }: BusOptions = {}): AsyncGenerator<BusEnvelope> {
-    const query = types.length === 0 ? "" : `?type=${encodeURIComponent([types].flat().join(","))}`;
-    const answer = await fetch(new URL(`/api/bus${query}`, this.url), { headers: this.authorization(), signal });
-    if (!answer.ok || answer.body === null) throw new ProblemError(await problemOf(answer));
-    const reader = answer.body.getReader();
-    const decoder = new TextDecoder();
-    let rest = "";
-    try {
-      for (let read = await reader.read(); !read.done; read = await reader.read()) {
-        const lines = (rest + decoder.decode(read.value, { stream: true })).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) {
-          if (line.startsWith("data:")) yield JSON.parse(line.slice("data:".length)) as BusEnvelope;
-        }
-      }
-    } finally {
-      await reader.cancel();
-    }
-  }
-
-  private authorization(): Record<string, string> {
-    return this.token === undefined ? {} : { authorization: `Bearer ${this.token}` };
-  }
+/** Method and path of a call. */
+function target<R extends keyof Routes>(route: R, options: CallOptions<R>): [Method, string] {
+  const [method, template] = route.split(" ") as [Method, string];
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.path?.[name] ?? ""));
+  const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query)}`;
+  return [method, path + query];
 }
 
 /** The problem of an error answer. What stands between may answer as well, a proxy by a page: then the status is all that is known. */
@@ -115,6 +138,12 @@ async function problemOf(answer: Response): Promise<Problem> {
   });
   if (typeof (problem as Problem | null)?.detail === "string") return problem as Problem;
   const title = answer.statusText || `HTTP ${answer.status}`;
+  // Below /v1 errors are OpenAI's.
+  const error = (problem as OpenAiError | null)?.error;
+  if (typeof error?.message === "string") {
+    const fields = typeof error.param === "string" ? [error.param] : [];
+    return { type: "about:blank", title, status: answer.status, detail: error.message, fields };
+  }
   const detail = `${answer.url} answers with the status ${answer.status}, and not as the gateway does: look at what is between`;
   return { type: "about:blank", title, status: answer.status, detail };
 }

@@ -231,6 +231,20 @@ if [ "$1" = test ]; then
   fi
 fi
 
+# The compiler that sdk/gateway-ts is checked with.
+typescript=target/typescript
+if [ "$1" = test ]; then
+  made_of=$(cksum <tests/typescript/package-lock.json)
+  if [ "$(cat "$typescript/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing TypeScript for the tests (npm) …"
+    rm -rf "$typescript"
+    mkdir -p "$typescript"
+    cp tests/typescript/package.json tests/typescript/package-lock.json "$typescript/"
+    (cd "$typescript" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+    echo "$made_of" >"$typescript/.stamp"
+  fi
+fi
+
 # LiteLLM's proxy, beside which the gateway is measured: it has hundreds of megabytes, and no test needs it.
 litellm=target/litellm
 if [ "$1" = bench ]; then

@@ -1,4 +1,5 @@
-//! The gateway against what other people's programs expect: its own OpenAPI document, read by schemathesis, and RFC 6455, by wsproto.
+//! The gateway against what other people's programs expect: its own OpenAPI document, read by schemathesis and by the TypeScript
+//! compiler, and RFC 6455, by wsproto.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -94,5 +95,37 @@ async fn the_websocket_keeps_to_rfc_6455() {
     let script = script.to_str().expect("the repository's path is text");
     let said = succeeds(&setting, python, &["-B", script, &setting.address.to_string(), &token]).await;
     assert!(said.contains(" 0 failed"), "{said}");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-272
+#[tokio::test(flavor = "multi_thread")]
+async fn the_typescript_client_compiles_strictly_and_runs() {
+    let compiler = repository().join("target/typescript/node_modules/.bin/tsc");
+    if !compiler.exists() {
+        let why = "target/typescript is not there: `make deps-test` installs it";
+        skip("the_typescript_client_compiles_strictly_and_runs", why);
+        return;
+    }
+    // As many as the example has turns.
+    let replies = std::iter::repeat_with(|| says("Hi.")).take(5).collect();
+    let setting = start_with_gateway(replies, UNLIMITED).await;
+    let token = setting.token(&["--scope", "chat"]).await;
+    let compiled = tempfile::tempdir().expect("a directory");
+    let place = compiled.path().to_str().expect("it is text");
+    let project = repository().join("tests/typescript");
+    // What may not compile is in its files as well, marked so: that it compiles is an error.
+    let project = project.to_str().expect("the repository's path is text");
+    succeeds(&setting, compiler, &["--project", project, "--outDir", place]).await;
+    let script = compiled.path().join("run.mjs");
+    std::fs::copy(format!("{project}/run.mjs"), &script).expect("it is there");
+    std::fs::write(compiled.path().join("package.json"), r#"{"type": "module"}"#).expect("it is written");
+    let url = format!("http://{}", setting.address);
+    let script = script.to_str().expect("it is text");
+    let said = succeeds(&setting, "/usr/bin/node".into(), &[script, &url, &token]).await;
+    let said: Vec<&str> = said.lines().collect();
+    let [whole, streamed, stored, read, tokens, missing] = said[..] else { panic!("{said:?}") };
+    assert_eq!([whole, streamed, stored, read], ["Hi."; 4], "{said:?}");
+    assert!(tokens.ends_with(" tokens") && missing == "404 urn:talon:problem:not-found", "{said:?}");
     setting.supervisor.stop().await;
 }

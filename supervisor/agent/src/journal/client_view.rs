@@ -15,12 +15,15 @@ use crate::tool_result::CallOutcome;
 pub fn client_messages(messages: &[Message]) -> Vec<agent::Message> {
     let mut calls: Vec<ToolCall> = Vec::new();
     let mut withheld = None;
-    let is_shown =
-        |message: &&Message| !matches!(EntryMetadata::of(message), Some(EntryMetadata::Happened { .. }));
-    let messages: Vec<&Message> = messages.iter().filter(is_shown).collect();
+    let messages: Vec<&Message> = messages.iter().filter(|message| !is_fact(message)).collect();
     let followed = messages.iter().copied().map(Some).skip(1).chain([None]);
     let shown = messages.iter().zip(followed);
     shown.filter_map(|(message, next)| client_message(message, next, &mut calls, &mut withheld)).collect()
+}
+
+/// Whether a message is no part of a conversation.
+pub(super) fn is_fact(message: &Message) -> bool {
+    matches!(EntryMetadata::of(message), Some(EntryMetadata::Happened { .. }))
 }
 
 fn client_message(

@@ -231,6 +231,8 @@ impl Service {
     /// A session as clients are shown it.
     pub(super) async fn view(&self, session: Kept) -> Result<Session, Status> {
         let id = session.id.to_string();
+        let messages = self.message_counts.of(&*self.agent.sessions, &session).await;
+        let messages = messages.map_err(|error| store_error_status(&error))?;
         let spent = self.agent.costs.session_totals(&id).await.map_err(|error| store_error_status(&error))?;
         let turn = match self.agent.turns.get(session.id) {
             Some(_) if self.agent.approvals.pending(Some(&id)).await > 0 => "waiting",
@@ -263,7 +265,7 @@ impl Service {
             thinking: session.overrides.thinking.unwrap_or_default(),
             created_unix_ms: unix_ms(session.created_at),
             updated_unix_ms: unix_ms(session.updated_at),
-            messages: session.next_sequence.saturating_sub(1),
+            messages,
             turn: turn.to_owned(),
             cost_pico_usd: pico(spent.total().cost),
             active_model: session.active_model.unwrap_or_default(),

@@ -21,6 +21,10 @@ use crate::events::client_message::{
 use crate::openai::OpenAiError;
 use crate::problem::{PROBLEM_JSON, ProblemBody};
 
+/// The route whose stream ends with a text that is no JSON, and that text.
+const CHAT_PATH: &str = "/v1/chat/completions";
+const STREAM_END: &str = "[DONE]";
+
 /// What stands in the description beside the routes.
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -47,7 +51,35 @@ pub(super) fn openapi(routes: OpenApi) -> Value {
     openapi.components.get_or_insert_default().add_security_scheme("token", bearer);
     let mut openapi = serde_json::to_value(openapi).expect("a description is texts and numbers");
     describe_problems(&mut openapi);
+    describe_streams(&mut openapi);
     openapi
+}
+
+/// A stream's schema is that of one event, as it is parsed: the type that the route names is the JSON in its `data`.
+fn describe_streams(openapi: &mut Value) {
+    for (path, operations) in openapi["paths"].as_object_mut().into_iter().flatten() {
+        let operations = operations.as_object_mut().into_iter().flat_map(Map::values_mut);
+        let responses = operations.filter_map(|operation| operation.get_mut("responses")?.as_object_mut());
+        for response in responses.flat_map(Map::values_mut) {
+            let Some(schema) = response.pointer_mut("/content/text~1event-stream/schema") else { continue };
+            let json = json!({"contentMediaType": "application/json", "contentSchema": schema.take()});
+            let data = match path.as_str() {
+                CHAT_PATH => json!({"type": "string", "anyOf": [{"const": STREAM_END}, json]}),
+                _ => {
+                    json!({"type": "string", "contentMediaType": "application/json", "contentSchema": json["contentSchema"]})
+                }
+            };
+            *schema = json!({
+                "type": "object",
+                "required": ["data"],
+                "properties": {
+                    "event": {"type": "string", "description": "The event's type."},
+                    "id": {"type": "string", "description": "Where Last-Event-ID goes on from."},
+                    "data": data,
+                },
+            });
+        }
+    }
 }
 
 /// Every operation may end with a problem, and all have one form, but those below `/v1`.
@@ -86,53 +118,81 @@ const CLIENT_PAYLOADS: [(&str, &str); 6] = [
     ("session.update", "SessionUpdate"),
 ];
 
-/// The description of the WebSocket, as AsyncAPI 3.0.
+/// Messages by their names in the description.
+type Messages = Map<String, Value>;
+
+/// The description of the WebSocket and of the event bus, as AsyncAPI 3.0.
 pub(super) fn asyncapi(openapi: &Value) -> Value {
     let schemas = &openapi["components"]["schemas"];
-    let sent = schemas["ServerEvent"]["oneOf"].as_array().into_iter().flatten().filter_map(|variant| {
-        let kind = variant["properties"]["type"]["enum"][0].as_str()?;
-        Some((kind.to_owned(), message(kind, &variant["properties"]["payload"])))
-    });
+    let sent = messages(schemas, "", "ServerEvent", &envelope_of(schemas, "Envelope"));
     let received = CLIENT_PAYLOADS.into_iter().map(|(kind, schema)| {
         let payload = json!({"$ref": format!("#/components/schemas/{schema}")});
-        (format!("client.{kind}"), message(kind, &payload))
+        (format!("client.{kind}"), message(kind, &payload, &envelope_of(schemas, "Envelope")))
     });
-    let messages: Map<String, Value> = sent.chain(received).collect();
-    let refer = |is_client: bool| -> Vec<Value> {
-        let names = messages.keys().filter(|name| name.starts_with("client.") == is_client);
-        names.map(|name| json!({"$ref": format!("#/channels/websocket/messages/{name}")})).collect()
+    let received: Messages = received.collect();
+    let watched = messages(schemas, "bus.", "BusEvent", &envelope_of(schemas, "BusEnvelope"));
+    let operation = |action: &str, channel: &str, messages: &Messages| {
+        let refer = |name: &String| json!({"$ref": format!("#/channels/{channel}/messages/{name}")});
+        json!({
+            "action": action,
+            "channel": {"$ref": format!("#/channels/{channel}")},
+            "messages": messages.keys().map(refer).collect::<Vec<_>>(),
+        })
     };
+    let mut watch = operation("send", "bus", &watched);
+    watch["description"] =
+        json!("Server-sent events. A credential and which kinds are watched stand in the request.");
+    watch["bindings"] = json!({"http": {"method": "GET", "bindingVersion": "0.3.0"}});
     let operations = json!({
-        "receiveEvents": {"action": "send", "channel": {"$ref": "#/channels/websocket"}, "messages": refer(false)},
-        "sendMessages": {"action": "receive", "channel": {"$ref": "#/channels/websocket"}, "messages": refer(true)},
+        "receiveEvents": operation("send", "websocket", &sent),
+        "sendMessages": operation("receive", "websocket", &received),
+        "watchBus": watch,
     });
-    let listed: Map<String, Value> = messages
-        .keys()
-        .map(|name| (name.clone(), json!({"$ref": format!("#/components/messages/{name}")})))
-        .collect();
+    let listed = |all: &[&Messages]| -> Messages {
+        let names = all.iter().flat_map(|messages| messages.keys());
+        names.map(|name| (name.clone(), json!({"$ref": format!("#/components/messages/{name}")}))).collect()
+    };
     json!({
         "asyncapi": "3.0.0",
         "info": {"title": "Talon's gateway", "version": env!("CARGO_PKG_VERSION")},
         "defaultContentType": "application/json",
-        "channels": {"websocket": {"address": "/ws", "messages": listed}},
+        "channels": {
+            "websocket": {"address": "/ws", "messages": listed(&[&sent, &received])},
+            "bus": {"address": "/api/bus", "messages": listed(&[&watched])},
+        },
         "operations": operations,
-        "components": {"messages": messages, "schemas": schemas},
+        "components": {
+            "messages": sent.into_iter().chain(received).chain(watched).collect::<Messages>(),
+            "schemas": schemas,
+        },
     })
 }
 
-/// A message of this type around this payload.
-fn message(kind: &str, payload: &Value) -> Value {
-    json!({"name": kind, "payload": {
-        "type": "object",
-        "required": ["id", "type", "timestamp", "payload"],
-        "properties": {
-            "id": {"type": "string"},
-            "type": {"type": "string", "const": kind},
-            "timestamp": {"type": "integer", "minimum": 0},
-            "sequence": {"type": "integer", "minimum": 0},
-            "payload": payload,
-        },
-    }})
+/// The messages of an enum of events, each with a prefix before its name.
+fn messages(schemas: &Value, prefix: &str, events: &str, envelope: &Value) -> Messages {
+    let variants = schemas[events]["oneOf"].as_array().into_iter().flatten();
+    let named = variants.filter_map(|variant| {
+        let kind = variant["properties"]["type"]["enum"][0].as_str()?;
+        Some((format!("{prefix}{kind}"), message(kind, &variant["properties"]["payload"], envelope)))
+    });
+    named.collect()
+}
+
+/// What stands around an event: the part of an envelope's schema that is not the event.
+fn envelope_of(schemas: &Value, name: &str) -> Value {
+    let parts = schemas[name]["allOf"].as_array().into_iter().flatten();
+    parts.cloned().find(|part| part.get("properties").is_some()).unwrap_or(Value::Null)
+}
+
+/// A message of this type around this payload, in this envelope.
+fn message(kind: &str, payload: &Value, envelope: &Value) -> Value {
+    let mut written = envelope.clone();
+    written["properties"]["type"] = json!({"type": "string", "const": kind});
+    written["properties"]["payload"] = payload.clone();
+    if let Some(required) = written["required"].as_array_mut() {
+        required.extend(["type".into(), "payload".into()]);
+    }
+    json!({"name": kind, "payload": written})
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use talon_event_bus::EventKind;
+
 use super::*;
 use crate::events::ServerEvent;
-use crate::events::client_message::ClientMessage;
+use crate::events::client_message::{ClientMessage, SessionChange};
 
 fn described() -> Value {
     openapi(super::super::description())
@@ -39,7 +41,10 @@ fn descriptions_name_every_event_and_nothing_that_is_not_there() {
     let messages: BTreeSet<_> =
         asyncapi["components"]["messages"].as_object().unwrap().keys().cloned().collect();
     let client = ClientMessage::TYPES.into_iter().map(|kind| format!("client.{kind}"));
-    let wanted: BTreeSet<_> = ServerEvent::TYPES.into_iter().map(str::to_owned).chain(client).collect();
+    let bus = EventKind::ALL.iter().map(|kind| kind.as_str()).chain(["missed"]);
+    let bus = bus.map(|kind| format!("bus.{kind}"));
+    let wanted: BTreeSet<_> =
+        ServerEvent::TYPES.into_iter().map(str::to_owned).chain(client).chain(bus).collect();
     assert_eq!(messages, wanted);
     for document in [asyncapi, described()] {
         let mut targets = BTreeSet::new();
@@ -50,6 +55,92 @@ fn descriptions_name_every_event_and_nothing_that_is_not_there() {
             assert!(there.is_some(), "{target} is not there");
         }
     }
+}
+
+// Promises: GW-271
+#[test]
+fn each_event_of_the_bus_is_described_in_its_channel() {
+    let asyncapi = asyncapi(&described());
+    let channel = &asyncapi["channels"]["bus"];
+    assert_eq!(channel["address"], "/api/bus");
+    let listed = channel["messages"].as_object().unwrap();
+    let watched = asyncapi["operations"]["watchBus"]["messages"].as_array().unwrap();
+    // Every kind, and that events are missing.
+    assert_eq!((listed.len(), watched.len()), (EventKind::ALL.len() + 1, EventKind::ALL.len() + 1));
+    for name in listed.keys() {
+        let message = &asyncapi["components"]["messages"][name];
+        assert_eq!(format!("bus.{}", message["name"].as_str().unwrap()), *name);
+        let payload = &message["payload"];
+        assert_eq!(payload["properties"]["type"]["const"], message["name"]);
+        assert!(payload["properties"]["payload"]["$ref"].is_string(), "{payload}");
+        let required: BTreeSet<_> =
+            payload["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(required, ["payload", "timestamp", "type"].into());
+    }
+}
+
+// Promises: GW-270
+#[test]
+fn every_body_below_v1_has_a_type() {
+    let document = described();
+    let paths = document["paths"].as_object().unwrap();
+    let mut seen = BTreeSet::new();
+    for (path, operations) in paths.iter().filter(|(path, _)| path.starts_with("/v1/")) {
+        for (method, operation) in operations.as_object().unwrap() {
+            let is_type = |schema: &Value| {
+                let name = schema["$ref"].as_str().and_then(|target| target.rsplit('/').next());
+                let schema = &document["components"]["schemas"][name.unwrap_or_default()];
+                ["properties", "oneOf", "allOf"].iter().any(|keyword| schema.get(keyword).is_some())
+            };
+            let answer = &operation["responses"]["200"]["content"];
+            let json = &answer["application/json"]["schema"];
+            assert!(is_type(json), "{method} {path} answers {json}");
+            if method == "post" {
+                let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+                assert!(is_type(body), "{method} {path} takes {body}");
+            }
+            if answer.get("text/event-stream").is_some() {
+                let json = event_of(&operation["responses"]["200"]).unwrap();
+                assert!(is_type(json), "{method} {path} streams {json}");
+            }
+            seen.insert(format!("{method} {path}"));
+        }
+    }
+    let wanted = [
+        "delete /v1/responses/{id}",
+        "get /v1/models",
+        "get /v1/models/{model}",
+        "get /v1/responses/{id}",
+        "post /v1/chat/completions",
+        "post /v1/embeddings",
+        "post /v1/responses",
+    ];
+    assert_eq!(seen, wanted.map(str::to_owned).into());
+}
+
+// Promises: GW-273
+#[test]
+fn what_a_session_may_want_is_described_by_its_words() {
+    let document = described();
+    let body =
+        &document["paths"]["/api/sessions/{id}"]["patch"]["requestBody"]["content"]["application/json"];
+    let name = body["schema"]["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let schemas = &document["components"]["schemas"];
+    let properties = schemas[&name]["properties"].as_object().unwrap();
+    let mut names: Vec<_> = properties.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["labels", "model", "thinkingLevel", "verboseLevel"]);
+    let mut targets = BTreeSet::new();
+    references(&properties["thinkingLevel"], &mut targets);
+    let target = targets.first().unwrap();
+    let level = document.pointer(target.trim_start_matches('#')).unwrap();
+    assert_eq!(level["enum"], json!(["", "off", "low", "medium", "high"]));
+    for word in level["enum"].as_array().unwrap() {
+        let change: SessionChange = crate::input::read(&json!({"thinkingLevel": word}).to_string()).unwrap();
+        assert_eq!(change.of("s").thinking.as_deref(), word.as_str());
+    }
+    let refused = crate::input::read::<SessionChange>(r#"{"thinkingLevel": "endless"}"#).unwrap_err();
+    assert!(refused.detail().contains("`medium`"), "{}", refused.detail());
 }
 
 // Promises: GW-119
@@ -102,7 +193,7 @@ fn typescript(schemas: &Map<String, Value>) -> String {
     text
 }
 
-/// What each route takes and answers, of those that answer JSON or nothing.
+/// What each route takes and answers, of those that answer JSON, events or nothing.
 fn typescript_routes(document: &Value) -> String {
     let mut text =
         "/** The routes, each with the body that it takes and what it answers. */\nexport interface Routes {\n".to_owned();
@@ -116,7 +207,9 @@ fn typescript_routes(document: &Value) -> String {
                     schema => Some(of(schema, "  ")),
                 })
                 .collect();
-            if answers.is_empty() {
+            let event = event_of(&operation["responses"]["200"]);
+            let event = event.map(|json| format!(" event: {};", of(json, "  "))).unwrap_or_default();
+            if answers.is_empty() && event.is_empty() {
                 continue;
             }
             let body = match &operation["requestBody"]["content"]["application/json"]["schema"] {
@@ -125,12 +218,19 @@ fn typescript_routes(document: &Value) -> String {
             };
             let said = json!({"description": operation["summary"]});
             comment(&mut text, &said, "  ");
-            let answer = Vec::from_iter(answers).join(" | ");
-            writeln!(text, "  \"{} {path}\": {{ body: {body}; answer: {answer} }};", method.to_uppercase())
-                .unwrap();
+            let answer =
+                if answers.is_empty() { "never".to_owned() } else { Vec::from_iter(answers).join(" | ") };
+            let route = format!("{} {path}", method.to_uppercase());
+            writeln!(text, "  \"{route}\": {{ body: {body}; answer: {answer};{event} }};").unwrap();
         }
     }
     text + "}\n"
+}
+
+/// The JSON in the events of a stream.
+fn event_of(response: &Value) -> Option<&Value> {
+    let data = response.pointer("/content/text~1event-stream/schema/properties/data")?;
+    data.get("contentSchema").or_else(|| data.pointer("/anyOf/1/contentSchema"))
 }
 
 fn comment(text: &mut String, schema: &Value, indent: &str) {
@@ -166,7 +266,12 @@ fn of(schema: &Value, indent: &str) -> String {
     }
     for (keyword, between) in [("oneOf", " | "), ("anyOf", " | "), ("allOf", " & ")] {
         if let Some(parts) = schema[keyword].as_array() {
-            return parts.iter().map(|part| of(part, indent)).collect::<Vec<_>>().join(between);
+            let parts = parts.iter().map(|part| {
+                let is_union = ["oneOf", "anyOf"].iter().any(|keyword| part.get(keyword).is_some());
+                let text = of(part, indent);
+                if is_union && keyword == "allOf" { format!("({text})") } else { text }
+            });
+            return parts.collect::<Vec<_>>().join(between);
         }
     }
     let kinds: Vec<&str> = match &schema["type"] {

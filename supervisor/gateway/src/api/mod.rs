@@ -60,8 +60,8 @@ use crate::sse;
 
 /// Routes for everybody: they say that the process lives, and no more.
 pub fn open_routes() -> Router<App> {
-    let (health, _) = health::open_routes().split_for_parts();
-    health.merge(session::open_routes())
+    let (open, _) = open_described().split_for_parts();
+    open
 }
 
 /// Routes for callers.
@@ -73,8 +73,13 @@ pub fn routes() -> Router<App> {
 /// The description of all routes.
 fn description() -> OpenApi {
     let mut all = described().into_openapi();
-    all.merge(health::open_routes().into_openapi());
+    all.merge(open_described().into_openapi());
     all
+}
+
+/// The routes for everybody, which stand in the description as well.
+fn open_described() -> OpenApiRouter<App> {
+    health::open_routes().merge(session::open_routes())
 }
 
 /// The routes for callers that stand in the description.

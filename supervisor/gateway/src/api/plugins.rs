@@ -215,7 +215,7 @@ struct LogQuery {
 /// The latest lines of a plugin's log (scope operate); with `Accept: text/event-stream` also those that come.
 #[utoipa::path(
     get, path = "/api/plugins/{name}/logs", tag = "plugins", params(("name" = String, Path), LogQuery),
-    responses((status = OK, body = Page<LogLine>))
+    responses((status = OK, content((Page<LogLine> = "application/json"), (LogLine = "text/event-stream"))))
 )]
 async fn logs(
     State(app): State<App>,

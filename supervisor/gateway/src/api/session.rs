@@ -1,9 +1,8 @@
 //! `GET /open/CODE`, `GET /api/session`: a browser's way in.
 
+use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
-use axum::{Json, Router};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, HeaderValue};
 use serde::Serialize;
@@ -21,8 +20,8 @@ use crate::settings::Settings;
 /// How long the browser keeps the cookie: as long as the supervisor keeps the session, which decides.
 const MAX_AGE_S: u32 = 12 * 60 * 60;
 
-pub(super) fn open_routes() -> Router<App> {
-    Router::new().route("/open/{code}", get(open))
+pub(super) fn open_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(open))
 }
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -41,7 +40,14 @@ struct CallerSession {
     session_token: Option<String>,
 }
 
-/// Opens the session of a link: once, within a minute.
+/// Opens the session of a link (`talon gateway open`): once, within a minute. The browser gets a cookie, and is sent to the pages.
+#[utoipa::path(
+    get, path = "/open/{code}", tag = "operation", params(("code" = String, Path)), security(()),
+    responses((
+        status = SEE_OTHER, description = "the session is open",
+        headers(("location" = String), ("set-cookie" = String)),
+    ))
+)]
 async fn open(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
     let spent = || {
         let detail = "the link is used up, too old or none: get another with `talon gateway open`";

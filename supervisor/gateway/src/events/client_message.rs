@@ -8,6 +8,8 @@ use serde_json::Value;
 use talon_proto::agent::UpdateSessionRequest;
 use utoipa::ToSchema;
 
+use super::ThinkingLevel;
+
 /// The longest id of a message.
 pub(crate) const MAX_ID_BYTES: usize = 128;
 /// The most sessions that one `resume` names.
@@ -156,8 +158,7 @@ pub(crate) struct SessionUpdate {
 pub(crate) struct SessionChange {
     /// provider/name or alias; empty: as configured.
     pub model: Option<String>,
-    /// off, low, medium or high; empty: as configured.
-    pub thinking_level: Option<String>,
+    pub thinking_level: Option<ThinkingLevel>,
     /// Whether channels show arguments and results of calls.
     pub verbose_level: Option<bool>,
     /// Entries to set; an empty value removes one.
@@ -171,7 +172,7 @@ impl SessionChange {
         UpdateSessionRequest {
             session_id: session_id.to_owned(),
             model: self.model,
-            thinking: self.thinking_level,
+            thinking: self.thinking_level.map(ThinkingLevel::word),
             verbose: self.verbose_level,
             metadata: self.labels,
             ..UpdateSessionRequest::default()

@@ -1,15 +1,80 @@
 //! Answers, whole.
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use talon_proto::agent::{ClientCall, Done, Usage};
+use talon_proto::agent::{Done, Usage};
+use utoipa::ToSchema;
 
+use super::message::ChatCall;
 use super::request::ChatRequest;
 use crate::clock::unix_ms;
 use crate::random;
 
-/// What was used.
+/// A completion of an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ChatCompletion {
+    id: String,
+    /// chat.completion
+    object: &'static str,
+    /// In seconds since 1970.
+    created: u64,
+    /// As the request named it.
+    model: String,
+    /// One.
+    choices: Vec<ChatChoice>,
+    usage: CompletionUsage,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ChatChoice {
+    index: u32,
+    message: ChatAnswer,
+    finish_reason: FinishReason,
+    /// Always null.
+    #[schema(value_type = Option<Object>, required = true)]
+    logprobs: Null,
+}
+
+/// What the assistant says.
+#[derive(Debug, Serialize, ToSchema)]
+struct ChatAnswer {
+    /// assistant
+    role: &'static str,
+    /// Null if there are calls alone.
+    #[schema(required = true)]
+    content: Option<String>,
+    /// Always null.
+    #[schema(value_type = Option<Object>, required = true)]
+    refusal: Null,
+    /// Calls that the client makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ChatCall>,
+}
+
+/// What is always null.
 #[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Null;
+
+/// Why an answer ends.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FinishReason {
+    Stop,
+    Length,
+    ToolCalls,
+}
+
+impl FinishReason {
+    pub(super) fn of(done: &Done) -> Self {
+        match done.finish.as_str() {
+            "client_calls" => Self::ToolCalls,
+            "length" => Self::Length,
+            _ => Self::Stop,
+        }
+    }
+}
+
+/// What was used.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(super) struct CompletionUsage {
     prompt_tokens: u64,
     completion_tokens: u64,
@@ -18,12 +83,12 @@ pub(super) struct CompletionUsage {
     completion_tokens_details: CompletionDetails,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 struct PromptDetails {
     cached_tokens: u64,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 struct CompletionDetails {
     reasoning_tokens: u64,
 }
@@ -51,37 +116,18 @@ pub(super) fn created() -> u64 {
     unix_ms() / 1000
 }
 
-/// Why an answer ends.
-pub(super) fn finish_reason(done: &Done) -> &'static str {
-    match done.finish.as_str() {
-        "client_calls" => "tool_calls",
-        "length" => "length",
-        _ => "stop",
-    }
-}
-
-/// A call that the client makes.
-pub(super) fn tool_call(call: &ClientCall) -> Value {
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
-}
-
 /// A completion of this answer.
-pub(super) fn whole(done: &Done, request: &ChatRequest) -> Value {
-    let mut message = json!({"role": "assistant", "content": done.text, "refusal": null});
-    if !done.client_calls.is_empty() {
-        message["tool_calls"] = done.client_calls.iter().map(tool_call).collect();
-        if done.text.is_empty() {
-            message["content"] = Value::Null;
-        }
+pub(super) fn whole(done: &Done, request: &ChatRequest) -> ChatCompletion {
+    let tool_calls: Vec<ChatCall> = done.client_calls.iter().map(ChatCall::from).collect();
+    let content = Some(done.text.clone()).filter(|text| tool_calls.is_empty() || !text.is_empty());
+    let message = ChatAnswer { role: "assistant", content, refusal: Null, tool_calls };
+    let finish_reason = FinishReason::of(done);
+    ChatCompletion {
+        id: completion_id(),
+        object: "chat.completion",
+        created: created(),
+        model: request.model.clone(),
+        choices: vec![ChatChoice { index: 0, message, finish_reason, logprobs: Null }],
+        usage: CompletionUsage::from(done.usage.as_ref()),
     }
-    let choice =
-        json!({"index": 0, "message": message, "finish_reason": finish_reason(done), "logprobs": null});
-    json!({
-        "id": completion_id(),
-        "object": "chat.completion",
-        "created": created(),
-        "model": request.model,
-        "choices": [choice],
-        "usage": CompletionUsage::from(done.usage.as_ref()),
-    })
 }

@@ -4,12 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use talon_proto::agent::EmbedRequest;
 use tonic::Code;
+use utoipa::ToSchema;
 
-use super::fields::{agent_model, need, refuse_the_rest, take, wrong};
+use super::fields::{agent_model, body, refuse_the_rest, wrong};
 use super::turn::{for_all_sessions, refused};
 use crate::access::require_chat;
 use crate::app::App;
@@ -17,18 +18,71 @@ use crate::identity::Caller;
 use crate::input::JsonBody;
 use crate::problem::{Problem, ProblemKind};
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Input {
+body! {
+    /// Texts, and how their vectors are wanted.
+    struct EmbeddingsBody {
+        /// talon, or the model of `models.embeddings`.
+        need model: String,
+        need input: EmbeddedTexts,
+        take encoding_format: Option<Encoding>,
+        /// How many numbers a vector has, of models that leave the choice.
+        take dimensions: Option<u32>,
+        /// For the client's own books.
+        take user: Option<String>,
+    }
+}
+
+/// A text, or several.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(
+    untagged,
+    expecting = "it is a text or a list of texts: tokens are not taken, since models count them differently"
+)]
+enum EmbeddedTexts {
     One(String),
     Many(Vec<String>),
 }
 
-#[derive(Deserialize, Clone, Copy, PartialEq)]
+/// How a vector is written: as numbers, or as base64 of little-endian 32-bit floats.
+#[derive(Debug, Deserialize, Clone, Copy, PartialEq, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Encoding {
     Float,
     Base64,
+}
+
+/// Vectors in the order of the texts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EmbeddingList {
+    /// list
+    object: &'static str,
+    data: Vec<Embedding>,
+    /// As the request named it.
+    model: String,
+    usage: EmbeddingUsage,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Embedding {
+    /// embedding
+    object: &'static str,
+    /// The text's place.
+    index: usize,
+    embedding: EncodedVector,
+}
+
+/// As `encoding_format` says.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+enum EncodedVector {
+    Numbers(Vec<f32>),
+    Base64(String),
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct EmbeddingUsage {
+    prompt_tokens: u64,
+    total_tokens: u64,
 }
 
 /// A request, as far as it is honoured.
@@ -41,34 +95,25 @@ struct EmbeddingsRequest {
 
 impl EmbeddingsRequest {
     fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
-        let fields = &mut body;
-        let model = need(fields, "model")?;
-        let input: Value = need(fields, "input")?;
-        let texts = match serde_json::from_value(input) {
-            Ok(Input::One(text)) => vec![text],
-            Ok(Input::Many(texts)) => texts,
-            Err(_) => {
-                return Err(wrong(
-                    "input",
-                    "it is a text or a list of texts: tokens are not taken, since models count them differently",
-                ));
-            }
-        };
-        let encoding = take(fields, "encoding_format")?.unwrap_or(Encoding::Float);
-        let dimensions = take(fields, "dimensions")?.unwrap_or_default();
-        let _user: Option<String> = take(fields, "user")?;
+        let EmbeddingsBody { model, input, encoding_format, dimensions, user: _user } =
+            EmbeddingsBody::take(&mut body)?;
         refuse_the_rest(body, |_, _| false)?;
-        Ok(Self { model, texts, encoding, dimensions })
+        let texts = match input {
+            EmbeddedTexts::One(text) => vec![text],
+            EmbeddedTexts::Many(texts) => texts,
+        };
+        let encoding = encoding_format.unwrap_or(Encoding::Float);
+        Ok(Self { model, texts, encoding, dimensions: dimensions.unwrap_or_default() })
     }
 }
 
 /// Vectors of texts, by the model of `models.embeddings`.
-#[utoipa::path(post, path = "/v1/embeddings", tag = "openai", request_body = Object, responses((status = OK, body = Object)))]
+#[utoipa::path(post, path = "/v1/embeddings", tag = "openai", request_body = EmbeddingsBody, responses((status = OK, body = EmbeddingList)))]
 pub(super) async fn embed(
     State(app): State<App>,
     caller: Caller,
     JsonBody(body): JsonBody<Map<String, Value>>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<EmbeddingList>, Problem> {
     require_chat(&caller)?;
     for_all_sessions(&caller)?;
     let EmbeddingsRequest { model, texts, encoding, dimensions } = EmbeddingsRequest::read(body)?;
@@ -79,31 +124,30 @@ pub(super) async fn embed(
         _ => refused(&status),
     })?;
     let made = made.into_inner();
-    let data: Vec<Value> = made
-        .vectors
-        .iter()
-        .enumerate()
-        .map(|(index, vector)| {
-            json!({"object": "embedding", "index": index, "embedding": encoded(&vector.numbers, encoding)})
-        })
-        .collect();
-    let usage = json!({"prompt_tokens": made.input_tokens, "total_tokens": made.input_tokens});
-    Ok(Json(json!({"object": "list", "data": data, "model": model, "usage": usage})))
+    let vectors = made.vectors.into_iter().enumerate();
+    let data = vectors.map(|(index, vector)| {
+        let embedding = encoded(vector.numbers, encoding);
+        Embedding { object: "embedding", index, embedding }
+    });
+    let usage = EmbeddingUsage { prompt_tokens: made.input_tokens, total_tokens: made.input_tokens };
+    Ok(Json(EmbeddingList { object: "list", data: data.collect(), model, usage }))
 }
 
-/// A vector as numbers, or as base64 of little-endian 32-bit floats, which official clients ask for.
-fn encoded(numbers: &[f32], encoding: Encoding) -> Value {
+/// A vector as it was asked for; official clients ask for base64.
+fn encoded(numbers: Vec<f32>, encoding: Encoding) -> EncodedVector {
     match encoding {
-        Encoding::Float => json!(numbers),
+        Encoding::Float => EncodedVector::Numbers(numbers),
         Encoding::Base64 => {
             let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-            json!(STANDARD.encode(bytes))
+            EncodedVector::Base64(STANDARD.encode(bytes))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn read(body: Value) -> Result<EmbeddingsRequest, Problem> {
@@ -132,9 +176,9 @@ mod tests {
     #[test]
     fn numbers_survive_both_encodings() {
         let numbers = [1.5_f32, -2.25, 0.0];
-        assert_eq!(encoded(&numbers, Encoding::Float), json!([1.5, -2.25, 0.0]));
-        let text = encoded(&numbers, Encoding::Base64);
-        let bytes = STANDARD.decode(text.as_str().unwrap()).unwrap();
+        assert_eq!(json!(encoded(numbers.to_vec(), Encoding::Float)), json!([1.5, -2.25, 0.0]));
+        let EncodedVector::Base64(text) = encoded(numbers.to_vec(), Encoding::Base64) else { panic!() };
+        let bytes = STANDARD.decode(text).unwrap();
         let read: Vec<f32> =
             bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect();
         assert_eq!(read, numbers);

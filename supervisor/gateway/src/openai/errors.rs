@@ -6,7 +6,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::problem::{Problem, ProblemKind};
@@ -46,7 +45,7 @@ pub(crate) async fn errors(request: Request, next: Next) -> Response {
 }
 
 /// The error of a problem.
-pub(super) fn error(problem: &Problem) -> Value {
+pub(super) fn error(problem: &Problem) -> OpenAiError {
     let kind = match problem.kind() {
         ProblemKind::Unauthenticated => "authentication_error",
         ProblemKind::Forbidden | ProblemKind::ForeignSite => "permission_error",
@@ -54,11 +53,12 @@ pub(super) fn error(problem: &Problem) -> Value {
         kind if kind.status().is_server_error() => "server_error",
         _ => "invalid_request_error",
     };
-    let error = ErrorDetails {
-        message: problem.detail().to_owned(),
-        kind,
-        param: problem.fields().first().cloned(),
-        code: problem.code(),
-    };
-    serde_json::to_value(OpenAiError { error }).expect("it is texts")
+    OpenAiError {
+        error: ErrorDetails {
+            message: problem.detail().to_owned(),
+            kind,
+            param: problem.fields().first().cloned(),
+            code: problem.code(),
+        },
+    }
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use talon_proto::agent::{ClientTool, ToolChoice};
+use utoipa::ToSchema;
 
 use crate::events::client_message::shown;
 use crate::problem::{Problem, ProblemKind};
@@ -19,6 +20,34 @@ const MAX_NAME_CHARS: usize = 64;
 pub(super) fn agent_model(name: &str) -> String {
     if name == AGENT { String::new() } else { name.to_owned() }
 }
+
+/// A body whose fields are read one by one, so that a problem names its field. `need` fields have to be there, `take` ones are `Option`s.
+/// The struct is also what the description says of the body. It has no `Deserialize`, which would stop at a place without a name.
+macro_rules! body {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis struct $name:ident {
+            $($(#[$field_meta:meta])* $how:ident $field:ident: $type:ty,)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, utoipa::ToSchema)]
+        $visibility struct $name {
+            $($(#[$field_meta])* $field: $type,)+
+        }
+
+        impl $name {
+            /// Takes its fields out of the others.
+            ///
+            /// # Errors
+            /// A problem that names the field which is missing or wrong.
+            fn take(fields: &mut serde_json::Map<String, serde_json::Value>) -> Result<Self, $crate::problem::Problem> {
+                Ok(Self { $($field: $crate::openai::fields::$how(fields, stringify!($field))?,)+ })
+            }
+        }
+    };
+}
+pub(super) use body;
 
 /// Takes a field; `None` if it is absent or null.
 pub(super) fn take<T: DeserializeOwned>(
@@ -59,51 +88,93 @@ pub(super) fn wrong(name: &str, why: &str) -> Problem {
     Problem::new(ProblemKind::BadRequest, format!("{name}: {why}")).with_fields([name])
 }
 
-/// A JSON Schema of the answer, as the agent reads it; empty for any text.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum AnswerFormat<S> {
-    Text,
-    JsonObject,
-    JsonSchema(S),
+/// How long models think; none and minimal: not at all.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ReasoningEffort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
 }
 
-impl<S> AnswerFormat<S> {
-    pub(super) fn schema(this: Option<Self>, of: impl FnOnce(S) -> Value) -> String {
-        match this {
-            None | Some(Self::Text) => String::new(),
-            Some(Self::JsonObject) => json!({"type": "object"}).to_string(),
-            Some(Self::JsonSchema(schema)) => of(schema).to_string(),
-        }
+impl ReasoningEffort {
+    /// In the agent's words; empty as configured.
+    pub(super) fn thinking(this: Option<Self>) -> String {
+        let word = match this {
+            None => "",
+            Some(Self::None | Self::Minimal) => "off",
+            Some(Self::Low) => "low",
+            Some(Self::Medium) => "medium",
+            Some(Self::High) => "high",
+        };
+        word.to_owned()
     }
 }
 
-/// How long models think, in the agent's words.
-pub(super) fn thinking(effort: Option<&str>, field: &str) -> Result<String, Problem> {
-    Ok(match effort {
-        None => String::new(),
-        Some("none" | "minimal") => "off".to_owned(),
-        Some(effort @ ("low" | "medium" | "high")) => effort.to_owned(),
-        Some(_) => return Err(wrong(field, "it is none, minimal, low, medium or high")),
-    })
+/// How detailed an answer is; the middle is the agent's own way.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Verbosity {
+    Low,
+    Medium,
+    High,
 }
 
-/// How detailed an answer is; the middle is the agent's own way.
-pub(super) fn verbosity(level: Option<&str>, field: &str) -> Result<String, Problem> {
-    Ok(match level {
-        None | Some("medium") => String::new(),
-        Some(level @ ("low" | "high")) => level.to_owned(),
-        Some(_) => return Err(wrong(field, "it is low, medium or high")),
-    })
+impl Verbosity {
+    /// In the agent's words.
+    pub(super) fn word(this: Option<Self>) -> String {
+        let word = match this {
+            None | Some(Self::Medium) => "",
+            Some(Self::Low) => "low",
+            Some(Self::High) => "high",
+        };
+        word.to_owned()
+    }
+}
+
+/// The agent's word for a JSON Schema of any object.
+pub(super) fn any_object() -> String {
+    json!({"type": "object"}).to_string()
+}
+
+/// Which tools the model is left.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ToolMode {
+    Auto,
+    None,
+    Required,
+}
+
+impl ToolMode {
+    /// In the agent's words. Without tools of the client, auto and none say what is so anyway.
+    pub(super) fn choice(self, has_no_tools: bool) -> Option<ToolChoice> {
+        let mode = match self {
+            Self::Auto | Self::None if has_no_tools => return None,
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Required => "required",
+        };
+        Some(ToolChoice { mode: mode.to_owned(), name: String::new() })
+    }
+}
+
+/// That the model is to call this function of the client's.
+pub(super) fn choice(name: String) -> Option<ToolChoice> {
+    Some(ToolChoice { mode: "tool".to_owned(), name })
 }
 
 /// A function that the client calls.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Function {
     name: String,
     #[serde(default)]
     description: Option<String>,
+    /// A JSON Schema of its arguments.
     #[serde(default)]
+    #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
     #[serde(default)]
     strict: Option<bool>,
@@ -119,9 +190,4 @@ impl From<Function> for ClientTool {
             strict: strict.unwrap_or(false),
         }
     }
-}
-
-/// Which tools the model is left.
-pub(super) fn choice(mode: &str, name: String) -> Option<ToolChoice> {
-    Some(ToolChoice { mode: mode.to_owned(), name })
 }

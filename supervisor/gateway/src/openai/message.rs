@@ -2,54 +2,80 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use talon_proto::agent::{ClientCall, CompletionMessage, Media};
+use utoipa::ToSchema;
 
 use super::fields::wrong;
 use crate::problem::Problem;
 
 /// A message of a client. A name, a refusal and the like beside the text are for the client's own books.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(super) struct ChatMessage {
+    /// system, developer (the same), user, assistant or tool
     role: String,
     #[serde(default)]
-    content: Option<Content>,
+    content: Option<ChatContent>,
+    /// Of an assistant's message: the calls that it made.
     #[serde(default)]
     tool_calls: Option<Vec<ChatCall>>,
+    /// Of a tool's message: the call whose result it is.
     #[serde(default)]
     tool_call_id: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// A text, or parts.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(untagged)]
-enum Content {
+enum ChatContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<ChatPart>),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// A part of a message.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part {
+enum ChatPart {
     Text { text: String },
     Refusal { refusal: String },
     ImageUrl { image_url: ImageUrl },
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 struct ImageUrl {
+    /// data:image/…;base64,…: links are not fetched.
     url: String,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct ChatCall {
+/// A call of a function of the client's.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(super) struct ChatCall {
     id: String,
+    #[serde(rename = "type", default)]
+    kind: CallKind,
     function: CalledFunction,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// What is called.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum CallKind {
+    #[default]
+    Function,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 struct CalledFunction {
     name: String,
+    /// JSON.
     arguments: String,
+}
+
+impl From<&ClientCall> for ChatCall {
+    fn from(call: &ClientCall) -> Self {
+        let ClientCall { id, name, arguments } = call.clone();
+        Self { id, kind: CallKind::Function, function: CalledFunction { name, arguments } }
+    }
 }
 
 impl ChatMessage {
@@ -67,12 +93,12 @@ impl ChatMessage {
         let (mut texts, mut media) = (Vec::new(), Vec::new());
         match content {
             None => {}
-            Some(Content::Text(text)) => texts.push(text),
-            Some(Content::Parts(parts)) => {
+            Some(ChatContent::Text(text)) => texts.push(text),
+            Some(ChatContent::Parts(parts)) => {
                 for part in parts {
                     match part {
-                        Part::Text { text } | Part::Refusal { refusal: text } => texts.push(text),
-                        Part::ImageUrl { image_url } => {
+                        ChatPart::Text { text } | ChatPart::Refusal { refusal: text } => texts.push(text),
+                        ChatPart::ImageUrl { image_url } => {
                             media.push(image(&image_url.url, &format!("messages[{place}].content"))?);
                         }
                     }
@@ -80,7 +106,7 @@ impl ChatMessage {
             }
         }
         let calls = tool_calls.unwrap_or_default().into_iter().map(|call| {
-            let ChatCall { id, function: CalledFunction { name, arguments } } = call;
+            let ChatCall { id, function: CalledFunction { name, arguments }, .. } = call;
             ClientCall { id, name, arguments }
         });
         Ok(CompletionMessage {

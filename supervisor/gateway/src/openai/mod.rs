@@ -27,6 +27,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Map, Value};
+use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -36,13 +37,19 @@ use crate::identity::Caller;
 use crate::input::JsonBody;
 use crate::problem::Problem;
 
-use completion::whole;
+use completion::{ChatCompletion, whole};
 pub(crate) use errors::{OpenAiError, errors};
-use request::ChatRequest;
+use request::{ChatBody, ChatRequest};
+use stream::CompletionEvent;
 use turn::CompletionTurn;
 
+/// What is described beside its route.
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(models::get))]
+struct ByName;
+
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    OpenApiRouter::with_openapi(ByName::openapi())
         .routes(routes!(chat))
         .routes(routes!(embeddings::embed))
         .routes(routes!(models::list))
@@ -53,8 +60,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 
 /// An answer to a conversation that the client keeps. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured.
 #[utoipa::path(
-    post, path = "/v1/chat/completions", tag = "openai", request_body = Object,
-    responses((status = OK, content((Object = "application/json"), (String = "text/event-stream"))))
+    post, path = "/v1/chat/completions", tag = "openai", request_body = ChatBody,
+    responses((status = OK, content(
+        (ChatCompletion = "application/json"),
+        (CompletionEvent<'static> = "text/event-stream"),
+    )))
 )]
 async fn chat(
     State(app): State<App>,

@@ -63,6 +63,8 @@ pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<
     Ok(Json(ModelList { object: "list", data }))
 }
 
+/// One model. Its name has slashes, which a path template cannot say: it may be sent as it is, or with each slash as %2F.
+#[utoipa::path(get, path = "/v1/models/{model}", tag = "openai", params(("model" = String, Path)), responses((status = OK, body = ModelEntry)))]
 pub(super) async fn get(
     State(app): State<App>,
     caller: Caller,

@@ -3,13 +3,16 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use talon_proto::agent::{CompleteRequest, CompletionMessage, Sampling, ToolChoice};
+use utoipa::ToSchema;
 
 use super::fields::{
-    AnswerFormat, Function, agent_model, choice, need, refuse_the_rest, take, thinking, verbosity, wrong,
+    Function, ReasoningEffort, ToolMode, Verbosity, agent_model, any_object, body, choice, refuse_the_rest,
+    wrong,
 };
 use super::message::ChatMessage;
 use crate::identity::Caller;
 use crate::problem::Problem;
+use crate::turn::needed_chunks;
 
 /// A request, as far as it is honoured.
 #[derive(Debug)]
@@ -23,47 +26,101 @@ pub(super) struct ChatRequest {
     asked: CompleteRequest,
 }
 
-#[derive(Deserialize)]
+body! {
+    /// A conversation, and how it is to be answered. OpenAI's other fields are taken at the value that changes nothing; everything else is
+    /// refused by its name.
+    pub(super) struct ChatBody {
+        /// talon, a tier of it (talon/cheap), provider/name, or an alias.
+        need model: String,
+        need messages: Vec<ChatMessage>,
+        take stream: Option<bool>,
+        /// With `stream` alone.
+        take stream_options: Option<StreamOptions>,
+        /// The most tokens of the answer.
+        take max_completion_tokens: Option<u32>,
+        /// The old name of `max_completion_tokens`.
+        take max_tokens: Option<u32>,
+        take temperature: Option<f64>,
+        take top_p: Option<f64>,
+        take response_format: Option<ChatFormat>,
+        /// Functions of the client's, beside the server's own tools.
+        take tools: Option<Vec<ChatTool>>,
+        take tool_choice: Option<ChatToolChoice>,
+        take reasoning_effort: Option<ReasoningEffort>,
+        take verbosity: Option<Verbosity>,
+        /// False: one call of the client's functions at most in each answer.
+        take parallel_tool_calls: Option<bool>,
+        /// Texts that end the answer.
+        take stop: Option<Stop>,
+        /// For the client's own books: who the request is for says its credential.
+        take user: Option<String>,
+        take seed: Option<i64>,
+    }
+}
+
+/// What a stream has beside its pieces.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct StreamOptions {
+    /// Whether the last piece says what was used.
     #[serde(default)]
     include_usage: bool,
+    /// False alone.
     #[serde(default)]
     include_obfuscation: bool,
 }
 
 /// One text, or several.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum Stop {
     One(String),
     Several(Vec<String>),
 }
 
-#[derive(Deserialize)]
-struct NamedSchema {
-    json_schema: JsonSchema,
+/// The form of the answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ChatFormat {
+    Text,
+    JsonObject,
+    JsonSchema { json_schema: JsonSchema },
 }
 
-#[derive(Deserialize)]
+impl ChatFormat {
+    /// The JSON Schema of the answer, as the agent reads it; empty for any text.
+    fn schema(this: Option<Self>) -> String {
+        match this {
+            None | Some(Self::Text) => String::new(),
+            Some(Self::JsonObject) => any_object(),
+            Some(Self::JsonSchema { json_schema }) => json_schema.schema.to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
 struct JsonSchema {
+    /// A JSON Schema that the answer has to fit.
+    #[schema(value_type = Object)]
     schema: Value,
 }
 
-#[derive(Deserialize)]
+/// A tool of the client's.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ChatTool {
     Function { function: Function },
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ChatChoice {
-    Mode(String),
+/// Which tools the model is left: auto, none, required, or one function.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "it is auto, none, required, or a function")]
+enum ChatToolChoice {
+    Mode(ToolMode),
     Named { function: NamedFunction },
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct NamedFunction {
     name: String,
 }
@@ -74,50 +131,52 @@ impl ChatRequest {
     /// # Errors
     /// A [`Problem`] that names the field which is missing, wrong, or not honoured.
     pub(super) fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
-        let fields = &mut body;
-        let model: String = need(fields, "model")?;
-        let messages: Vec<ChatMessage> = need(fields, "messages")?;
+        let ChatBody {
+            model,
+            messages,
+            stream,
+            stream_options: options,
+            max_completion_tokens,
+            max_tokens,
+            temperature,
+            top_p,
+            response_format,
+            tools,
+            tool_choice: chosen,
+            reasoning_effort,
+            verbosity,
+            parallel_tool_calls,
+            stop,
+            user: _user,
+            seed,
+        } = ChatBody::take(&mut body)?;
         let messages = messages.into_iter().enumerate().map(|(place, message)| message.read(place));
         let messages = messages.collect::<Result<Vec<CompletionMessage>, Problem>>()?;
-        let stream = take(fields, "stream")?.unwrap_or(false);
-        let options: Option<StreamOptions> = take(fields, "stream_options")?;
+        let stream = stream.unwrap_or(false);
         if options.is_some() && !stream {
             return Err(wrong("stream_options", "it is for stream: true alone"));
         }
         if options.as_ref().is_some_and(|options| options.include_obfuscation) {
             return Err(wrong("stream_options", "include_obfuscation is not honoured"));
         }
-        let (most, most_of_old) = (take(fields, "max_completion_tokens")?, take(fields, "max_tokens")?);
-        let sampling = Sampling {
-            temperature: take(fields, "temperature")?,
-            top_p: take(fields, "top_p")?,
-            max_tokens: most.or(most_of_old),
-        };
-        let format: Option<AnswerFormat<NamedSchema>> = take(fields, "response_format")?;
-        let tools = take::<Vec<ChatTool>>(fields, "tools")?.unwrap_or_default();
-        let tool_choice = tool_choice(take(fields, "tool_choice")?, tools.is_empty())?;
-        let effort: Option<String> = take(fields, "reasoning_effort")?;
-        let level: Option<String> = take(fields, "verbosity")?;
-        let many_calls = take::<bool>(fields, "parallel_tool_calls")?.unwrap_or(true);
-        let stop = match take(fields, "stop")? {
+        let sampling = Sampling { temperature, top_p, max_tokens: max_completion_tokens.or(max_tokens) };
+        let tools = tools.unwrap_or_default();
+        let stop = match stop {
             None => Vec::new(),
             Some(Stop::One(text)) => vec![text],
             Some(Stop::Several(texts)) => texts,
         };
-        // Who the request is for says its credential; a name beside it changes nothing, and is for the client's own books.
-        let _user: Option<String> = take(fields, "user")?;
-        let seed = take(fields, "seed")?;
         refuse_the_rest(body, is_neutral)?;
         let asked = CompleteRequest {
             messages,
             model: agent_model(&model),
-            thinking: thinking(effort.as_deref(), "reasoning_effort")?,
-            verbosity: verbosity(level.as_deref(), "verbosity")?,
-            schema: AnswerFormat::schema(format, |named| named.json_schema.schema),
+            thinking: ReasoningEffort::thinking(reasoning_effort),
+            verbosity: Verbosity::word(verbosity),
+            schema: ChatFormat::schema(response_format),
+            tool_choice: tool_choice(chosen, tools.is_empty()),
             sampling: (sampling != Sampling::default()).then_some(sampling),
             client_tools: tools.into_iter().map(|ChatTool::Function { function }| function.into()).collect(),
-            tool_choice,
-            one_call: !many_calls,
+            one_call: parallel_tool_calls == Some(false),
             stop,
             seed,
             ..CompleteRequest::default()
@@ -128,20 +187,18 @@ impl ChatRequest {
 
     /// What the agent is asked for this caller.
     pub(super) fn complete(&mut self, caller: &Caller) -> CompleteRequest {
-        CompleteRequest { channel: caller.channel.to_string(), ..std::mem::take(&mut self.asked) }
+        CompleteRequest {
+            channel: caller.channel.to_string(),
+            chunks: needed_chunks(self.stream),
+            ..std::mem::take(&mut self.asked)
+        }
     }
 }
 
-fn tool_choice(said: Option<ChatChoice>, has_no_tools: bool) -> Result<Option<ToolChoice>, Problem> {
-    match said {
-        None => Ok(None),
-        // Without tools of the client these two say what is so anyway.
-        Some(ChatChoice::Mode(mode)) if has_no_tools && (mode == "auto" || mode == "none") => Ok(None),
-        Some(ChatChoice::Mode(mode)) if ["auto", "none", "required"].contains(&mode.as_str()) => {
-            Ok(choice(&mode, String::new()))
-        }
-        Some(ChatChoice::Mode(_)) => Err(wrong("tool_choice", "it is auto, none, required, or a function")),
-        Some(ChatChoice::Named { function }) => Ok(choice("tool", function.name)),
+fn tool_choice(said: Option<ChatToolChoice>, has_no_tools: bool) -> Option<ToolChoice> {
+    match said? {
+        ChatToolChoice::Mode(mode) => mode.choice(has_no_tools),
+        ChatToolChoice::Named { function } => choice(function.name),
     }
 }
 

@@ -6,12 +6,12 @@ use std::convert::Infallible;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::Serialize;
-use serde_json::{Value, json};
 use talon_proto::agent::ClientCall;
 use talon_proto::agent::chunk::Kind;
+use utoipa::ToSchema;
 
-use super::completion::{CompletionUsage, completion_id, created, finish_reason};
-use super::errors::error;
+use super::completion::{CompletionUsage, FinishReason, Null, completion_id, created};
+use super::errors::{OpenAiError, error};
 use super::request::ChatRequest;
 use super::turn::CompletionTurn;
 use crate::app::App;
@@ -37,14 +37,15 @@ pub(super) fn answer(
         include_usage: request.include_usage,
         has_text: false,
     };
-    let begin = pieces.piece(&json!({"role": "assistant", "content": ""}), None);
+    let first = ChunkDelta { role: Some("assistant"), content: Some(""), ..ChunkDelta::default() };
+    let begin = pieces.piece(first, None);
     let rest = stream::unfold(Some((turn, pieces)), |state| async move {
         let (mut turn, mut pieces) = state?;
         loop {
             let kind = match turn.next().await {
                 Ok(Some(kind)) => kind,
-                Ok(None) => return Some((vec![error(&lost()).to_string()], None)),
-                Err(status) => return Some((vec![error(&status.into()).to_string()], None)),
+                Ok(None) => return Some((vec![refusal(&lost())], None)),
+                Err(status) => return Some((vec![refusal(&status.into())], None)),
             };
             match pieces.next(kind) {
                 Step::Nothing => {}
@@ -87,15 +88,15 @@ struct Pieces {
 impl Pieces {
     fn next(&mut self, kind: Kind) -> Step {
         match kind {
-            Kind::Text(text) if text.whole && self.has_text => {
-                Step::End(vec![error(&begun_anew()).to_string()])
-            }
+            Kind::Text(text) if text.whole && self.has_text => Step::End(vec![refusal(&begun_anew())]),
             Kind::Text(text) => {
                 self.has_text = true;
-                Step::More(self.piece(&TextDelta { content: &text.text }, None))
+                Step::More(
+                    self.piece(ChunkDelta { content: Some(&text.text), ..ChunkDelta::default() }, None),
+                )
             }
             Kind::Notice(notice) if notice.discard_text && self.has_text => {
-                Step::End(vec![error(&begun_anew()).to_string()])
+                Step::End(vec![refusal(&begun_anew())])
             }
             Kind::Done(done) => {
                 let mut texts: Vec<String> = done
@@ -104,71 +105,135 @@ impl Pieces {
                     .enumerate()
                     .flat_map(|(index, call)| self.call(index, call))
                     .collect();
-                texts.push(self.piece(&json!({}), Some(finish_reason(&done))));
+                texts.push(self.piece(ChunkDelta::default(), Some(FinishReason::of(&done))));
                 if self.include_usage {
                     let usage = CompletionUsage::from(done.usage.as_ref());
-                    texts.push(self.chunk(&[] as &[ChunkChoice<'_, Value>], Some(usage)));
+                    texts.push(self.chunk(&[], Some(usage)));
                 }
                 texts.push(DONE.to_owned());
                 Step::End(texts)
             }
-            Kind::Error(failure) => Step::End(vec![error(&failed(&failure)).to_string()]),
+            Kind::Error(failure) => Step::End(vec![refusal(&failed(&failure))]),
             _ => Step::Nothing,
         }
     }
 
     /// A call: its name first, and then its arguments, as clients put calls together.
     fn call(&self, index: usize, call: &ClientCall) -> [String; 2] {
-        let named = json!({"index": index, "id": call.id, "type": "function",
-            "function": {"name": call.name, "arguments": ""}});
-        let arguments = json!({"index": index, "function": {"arguments": call.arguments}});
-        [named, arguments].map(|call| self.piece(&json!({"tool_calls": [call]}), None))
+        let named = ChunkCall {
+            index,
+            id: Some(&call.id),
+            kind: Some("function"),
+            function: ChunkFunction { name: Some(&call.name), arguments: "" },
+        };
+        let function = ChunkFunction { name: None, arguments: &call.arguments };
+        let arguments = ChunkCall { index, id: None, kind: None, function };
+        [named, arguments]
+            .map(|call| self.piece(ChunkDelta { tool_calls: Some([call]), ..ChunkDelta::default() }, None))
     }
 
-    fn piece(&self, delta: &impl Serialize, finish_reason: Option<&str>) -> String {
-        let choice = ChunkChoice { index: 0, delta, finish_reason, logprobs: () };
+    fn piece(&self, delta: ChunkDelta<'_>, finish_reason: Option<FinishReason>) -> String {
+        let choice = ChunkChoice { index: 0, delta, finish_reason, logprobs: Null };
         self.chunk(&[choice], None)
     }
 
-    fn chunk(&self, choices: &[ChunkChoice<'_, impl Serialize>], usage: Option<CompletionUsage>) -> String {
+    fn chunk(&self, choices: &[ChunkChoice<'_>], usage: Option<CompletionUsage>) -> String {
         let Self { id, created, model, .. } = self;
         let usage = self.include_usage.then_some(usage);
         let chunk =
             CompletionChunk { id, object: "chat.completion.chunk", created: *created, model, choices, usage };
-        serde_json::to_string(&chunk).expect("it is texts and numbers")
+        CompletionEvent::Piece(chunk).to_json()
     }
 }
 
-/// A piece, as it is written. Written from its parts: as a JSON value it would be built of dozens of allocations.
-#[derive(Serialize)]
-struct CompletionChunk<'p, D> {
+/// An event of a streamed completion. `[DONE]` follows the last piece; an error ends the stream without it.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum CompletionEvent<'p> {
+    Piece(CompletionChunk<'p>),
+    Failed(OpenAiError),
+}
+
+impl CompletionEvent<'_> {
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("it is texts and numbers")
+    }
+}
+
+/// The event of a problem.
+fn refusal(problem: &Problem) -> String {
+    CompletionEvent::Failed(error(problem)).to_json()
+}
+
+/// A piece of a streamed completion.
+// Written from its parts: as a JSON value it would be built of dozens of allocations.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CompletionChunk<'p> {
     id: &'p str,
+    /// chat.completion.chunk
     object: &'static str,
+    /// In seconds since 1970.
     created: u64,
+    /// As the request named it.
     model: &'p str,
-    choices: &'p [ChunkChoice<'p, D>],
+    /// One, or none in the piece with the usage.
+    choices: &'p [ChunkChoice<'p>],
     /// In each piece if asked for, and null in all but the last.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<CompletionUsage>)]
     usage: Option<Option<CompletionUsage>>,
 }
 
-#[derive(Serialize)]
-struct ChunkChoice<'p, D> {
+#[derive(Serialize, ToSchema)]
+struct ChunkChoice<'p> {
     index: u32,
-    delta: &'p D,
-    finish_reason: Option<&'p str>,
+    delta: ChunkDelta<'p>,
+    /// Null in all pieces but the last of the answer.
+    #[schema(required = true)]
+    finish_reason: Option<FinishReason>,
     /// Always null.
-    logprobs: (),
+    #[schema(value_type = Option<Object>, required = true)]
+    logprobs: Null,
 }
 
-/// A piece of the text.
-#[derive(Serialize)]
-struct TextDelta<'p> {
-    content: &'p str,
+/// What a piece adds.
+#[derive(Default, Serialize, ToSchema)]
+struct ChunkDelta<'p> {
+    /// In the first piece: assistant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'p str>,
+    /// Of a call that the client makes: its name, or its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<ChunkCall<'p>>>)]
+    tool_calls: Option<[ChunkCall<'p>; 1]>,
+}
+
+/// A piece of a call.
+#[derive(Serialize, ToSchema)]
+struct ChunkCall<'p> {
+    /// Which of the answer's calls it belongs to.
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'p str>,
+    /// function
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    function: ChunkFunction<'p>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ChunkFunction<'p> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'p str>,
+    /// JSON, or a piece of it.
+    arguments: &'p str,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
     use talon_proto::agent::{Done, Notice, Text};
 
     use super::*;

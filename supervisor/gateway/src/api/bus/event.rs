@@ -69,8 +69,9 @@ pub(super) struct MissedEvents {
     pub(super) count: u64,
 }
 
+// The name is a tt: a literal would come to the derives in a group, which the one for schemas does not look into.
 macro_rules! events {
-    ($($variant:ident($payload:ty) = $name:literal, $when:literal;)+) => {
+    ($($variant:ident($payload:ty) = $name:tt, $when:literal;)+) => {
         /// An event, by its type. The list is closed.
         #[derive(Debug, Serialize, ToSchema)]
         #[serde(tag = "type", content = "payload")]

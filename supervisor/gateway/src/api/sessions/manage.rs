@@ -16,6 +16,7 @@ use super::view::Session;
 use crate::access::{of_session, require_chat, session};
 use crate::api::page::{Page, PageQuery};
 use crate::app::App;
+use crate::events::ThinkingLevel;
 use crate::events::client_message::SessionChange;
 use crate::identity::Caller;
 use crate::input::{JsonBody, Path, Query};
@@ -70,9 +71,8 @@ pub(super) struct NewSession {
     /// provider/name or alias; without it, as configured.
     #[serde(default)]
     model: String,
-    /// off, low, medium or high; without it, as configured.
     #[serde(default)]
-    thinking_level: String,
+    thinking_level: ThinkingLevel,
     /// Whether channels show arguments and results of calls.
     #[serde(default)]
     verbose_level: bool,
@@ -99,7 +99,7 @@ pub(super) async fn create(
     let request = CreateSessionRequest {
         channel: caller.channel.to_string(),
         model: wish.model,
-        thinking: wish.thinking_level,
+        thinking: wish.thinking_level.word(),
         verbose: wish.verbose_level,
         metadata: wish.labels.into_iter().collect(),
         ..CreateSessionRequest::default()

@@ -20,11 +20,12 @@ use crate::background::BackgroundPlace;
 use crate::events::agent::TokenUsage;
 use crate::events::client_message::MediaFile;
 use crate::events::ids::session_id;
+use crate::events::{Envelope, ThinkingLevel};
 use crate::identity::Caller;
 use crate::input::{JsonBody, Path};
 use crate::problem::{Problem, ProblemKind};
 use crate::sse;
-use crate::turn::{Turn, TurnEnd, failed};
+use crate::turn::{Turn, TurnEnd, failed, needed_chunks};
 
 /// How a client wants an answer (RFC 7240), and which of it was heard.
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -42,9 +43,9 @@ pub(super) struct Sent {
     /// For this turn alone: provider/name or alias.
     #[serde(default)]
     model: String,
-    /// For this turn alone: off, low, medium or high.
+    /// For this turn alone.
     #[serde(default)]
-    thinking_level: String,
+    thinking_level: ThinkingLevel,
     /// A JSON Schema that the answer has to fit.
     schema: Option<Value>,
 }
@@ -117,7 +118,7 @@ impl Delivery {
 #[utoipa::path(
     post, path = "/api/sessions/{id}/send", tag = "sessions", params(("id" = String, Path)), request_body = Sent,
     responses(
-        (status = OK, body = Answer),
+        (status = OK, content((Answer = "application/json"), (Envelope = "text/event-stream"))),
         (status = ACCEPTED, body = Accepted, description = "the turn goes on"),
     )
 )]
@@ -133,17 +134,21 @@ pub(super) async fn send(
         _ => session(&caller, &id)?.to_owned(),
     };
     crate::access::require_chat(&caller)?;
+    let delivery = Delivery::of(&headers);
+    // A stream tells all that happens.
+    let chunks = if delivery == Delivery::Stream { String::new() } else { needed_chunks(false) };
     let request = AskRequest {
         session_id,
         text: sent.text,
         model: sent.model,
-        thinking: sent.thinking_level,
+        thinking: sent.thinking_level.word(),
         schema: sent.schema.map(|schema| schema.to_string()).unwrap_or_default(),
         channel: caller.channel.to_string(),
         media: media(sent.media)?,
+        chunks,
         ..AskRequest::default()
     };
-    match Delivery::of(&headers) {
+    match delivery {
         Delivery::Whole => Ok(answer(&mut Turn::begin(&app, &caller, request).await?).await?.into_response()),
         Delivery::Stream => {
             Ok(sse::turn(&app, &caller, Turn::begin(&app, &caller, request).await?).into_response())

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use talon_proto::agent::{ClientCall, CompletionMessage, Media};
+use utoipa::ToSchema;
 
 use super::super::fields::wrong;
 use super::super::message::image;
@@ -25,111 +26,149 @@ pub(super) enum Item {
     Reasoning,
 }
 
-#[derive(Deserialize)]
+/// What is said: a user's text, or items.
+#[derive(Debug, ToSchema)]
 #[serde(untagged)]
-enum Input {
+pub(super) enum ResponseInput {
     Text(String),
-    Items(Vec<Value>),
+    Items(Vec<InputItem>),
 }
 
-#[derive(Deserialize)]
-struct SaidMessage {
+/// An item of the input. An item without a type is a message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum InputItem {
+    Message(InputMessage),
+    FunctionCall(InputCall),
+    FunctionCallOutput(InputOutput),
+    ItemReference(InputReference),
+    /// Thoughts of a model: nothing is read of them.
+    Reasoning,
+}
+
+/// What somebody says.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct InputMessage {
+    /// system, developer (the same), user or assistant
     role: String,
-    content: Content,
+    content: InputContent,
+    /// Of a message that is part of a stored response.
     #[serde(default)]
     id: Option<String>,
 }
 
-#[derive(Deserialize)]
+/// A text, or parts.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
-enum Content {
+enum InputContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<InputPart>),
 }
 
-#[derive(Deserialize)]
+/// A part of a message.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part {
-    #[serde(alias = "output_text")]
+enum InputPart {
     InputText {
+        text: String,
+    },
+    OutputText {
         text: String,
     },
     Refusal {
         refusal: String,
     },
     InputImage {
+        /// data:image/…;base64,…: links are not fetched.
         image_url: String,
     },
 }
 
-#[derive(Deserialize)]
-struct SaidCall {
+/// A call of a function of the client's.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct InputCall {
     call_id: String,
     name: String,
+    /// JSON.
     arguments: String,
     #[serde(default)]
     id: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct SaidOutput {
+/// The result of a call.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct InputOutput {
     call_id: String,
-    output: Content,
+    output: InputContent,
 }
 
-#[derive(Deserialize)]
-struct SaidReference {
+/// A part of a stored response.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct InputReference {
     id: String,
 }
 
 /// Reads the input.
 pub(super) fn read(input: Value) -> Result<Vec<Item>, Problem> {
-    match serde_json::from_value(input) {
-        Ok(Input::Text(text)) => {
+    let input = match input {
+        Value::String(text) => ResponseInput::Text(text),
+        Value::Array(items) => {
+            let items =
+                items.into_iter().enumerate().map(|(place, item)| InputItem::read(&field(place), item));
+            ResponseInput::Items(items.collect::<Result<_, Problem>>()?)
+        }
+        _ => return Err(wrong("input", "it is a text, or a list of items")),
+    };
+    match input {
+        ResponseInput::Text(text) => {
             Ok(vec![Item::Message { role: "user".to_owned(), text, media: Vec::new(), of: None }])
         }
-        Ok(Input::Items(items)) => {
-            items.into_iter().enumerate().map(|(place, item)| read_item(place, item)).collect()
+        ResponseInput::Items(items) => {
+            items.into_iter().enumerate().map(|(place, item)| item.item(&field(place))).collect()
         }
-        Err(_) => Err(wrong("input", "it is a text, or a list of items")),
     }
 }
 
-fn read_item(place: usize, item: Value) -> Result<Item, Problem> {
-    let field = format!("input[{place}]");
-    let kind = item.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
-    let unreadable = |error: serde_json::Error| wrong(&field, &shown(&error));
-    Ok(match kind.as_str() {
-        "message" => {
-            let SaidMessage { role, content, id } = serde_json::from_value(item).map_err(unreadable)?;
-            let (text, media) = content.read(&field)?;
-            let role = if role == "developer" { "system".to_owned() } else { role };
-            let of = id.and_then(|id| StoredId::read("msg", &id)).filter(|_| role == "assistant");
-            Item::Message { role, text, media, of }
-        }
-        "function_call" => {
-            let SaidCall { call_id, name, arguments, id } =
-                serde_json::from_value(item).map_err(unreadable)?;
-            let of = id.and_then(|id| StoredId::read("fc", &id));
-            Item::Call { call: ClientCall { id: call_id, name, arguments }, of }
-        }
-        "function_call_output" => {
-            let SaidOutput { call_id, output } = serde_json::from_value(item).map_err(unreadable)?;
-            Item::Output { call_id, text: output.read(&field)?.0 }
-        }
-        "item_reference" => {
-            let SaidReference { id } = serde_json::from_value(item).map_err(unreadable)?;
-            Item::Reference(StoredId::read("msg", &id).or_else(|| StoredId::read("fc", &id)))
-        }
-        "reasoning" => Item::Reasoning,
-        _ => {
-            let why = "its type is message, function_call, function_call_output, item_reference or reasoning";
-            return Err(wrong(&field, why));
-        }
-    })
+/// The name of an item.
+fn field(place: usize) -> String {
+    format!("input[{place}]")
 }
 
-impl Content {
+impl InputItem {
+    fn read(field: &str, mut item: Value) -> Result<Self, Problem> {
+        if let Some(item) = item.as_object_mut() {
+            let kind = item.entry("type").or_insert(Value::Null);
+            if kind.is_null() {
+                *kind = "message".into();
+            }
+        }
+        serde_json::from_value(item).map_err(|error| wrong(field, &shown(&error)))
+    }
+
+    fn item(self, field: &str) -> Result<Item, Problem> {
+        Ok(match self {
+            Self::Message(InputMessage { role, content, id }) => {
+                let (text, media) = content.read(field)?;
+                let role = if role == "developer" { "system".to_owned() } else { role };
+                let of = id.and_then(|id| StoredId::read("msg", &id)).filter(|_| role == "assistant");
+                Item::Message { role, text, media, of }
+            }
+            Self::FunctionCall(InputCall { call_id, name, arguments, id }) => {
+                let of = id.and_then(|id| StoredId::read("fc", &id));
+                Item::Call { call: ClientCall { id: call_id, name, arguments }, of }
+            }
+            Self::FunctionCallOutput(InputOutput { call_id, output }) => {
+                Item::Output { call_id, text: output.read(field)?.0 }
+            }
+            Self::ItemReference(InputReference { id }) => {
+                Item::Reference(StoredId::read("msg", &id).or_else(|| StoredId::read("fc", &id)))
+            }
+            Self::Reasoning => Item::Reasoning,
+        })
+    }
+}
+
+impl InputContent {
     fn read(self, field: &str) -> Result<(String, Vec<Media>), Problem> {
         let parts = match self {
             Self::Text(text) => return Ok((text, Vec::new())),
@@ -138,8 +177,10 @@ impl Content {
         let (mut texts, mut media) = (Vec::new(), Vec::new());
         for part in parts {
             match part {
-                Part::InputText { text } | Part::Refusal { refusal: text } => texts.push(text),
-                Part::InputImage { image_url } => media.push(image(&image_url, field)?),
+                InputPart::InputText { text }
+                | InputPart::OutputText { text }
+                | InputPart::Refusal { refusal: text } => texts.push(text),
+                InputPart::InputImage { image_url } => media.push(image(&image_url, field)?),
             }
         }
         Ok((texts.join("\n"), media))

@@ -6,8 +6,10 @@
 //! | `request`, `items` | a request, and the items of its input |
 //! | `ids` | ids that name session and turn |
 //! | `stored` | the turn of a stored response |
-//! | `response`, `stream` | the response, whole and event by event |
+//! | `response`, `event` | the response, whole, and the events of a streamed one |
+//! | `stream` | the response, event by event |
 
+mod event;
 mod ids;
 mod items;
 mod request;
@@ -31,9 +33,10 @@ use crate::app::App;
 use crate::identity::Caller;
 use crate::input::JsonBody;
 use crate::problem::Problem;
-use crate::turn::{Turn, TurnEnd, failed};
-use request::ResponseRequest;
-use response::ResponseFrame;
+use crate::turn::{Turn, TurnEnd, failed, needed_chunks};
+use event::ResponseStreamEvent;
+use request::{ResponseBody, ResponseRequest};
+use response::{ResponseFrame, ResponseObject};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(respond)).routes(routes!(stored::get, stored::delete))
@@ -41,8 +44,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// An answer that is stored unless `store` is false. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured.
 #[utoipa::path(
-    post, path = "/v1/responses", tag = "openai", request_body = Object,
-    responses((status = OK, content((Object = "application/json"), (String = "text/event-stream"))))
+    post, path = "/v1/responses", tag = "openai", request_body = ResponseBody,
+    responses((status = OK, content(
+        (ResponseObject = "application/json"),
+        (ResponseStreamEvent = "text/event-stream"),
+    )))
 )]
 async fn respond(
     State(app): State<App>,
@@ -88,6 +94,7 @@ fn complete(caller: &Caller, request: ResponseRequest) -> Result<CompleteRequest
         client_tools: request.tools,
         tool_choice: request.choice,
         one_call: request.one_call,
+        chunks: needed_chunks(request.stream),
         ..CompleteRequest::default()
     })
 }

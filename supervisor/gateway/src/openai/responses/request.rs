@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use talon_proto::agent::{ClientTool, Sampling, ToolChoice};
+use utoipa::ToSchema;
 
 use super::super::fields::{
-    AnswerFormat, Function, choice, need, refuse_the_rest, take, thinking, verbosity, wrong,
+    Function, ReasoningEffort, ToolMode, Verbosity, any_object, body, choice, refuse_the_rest, wrong,
 };
 use super::ids::StoredId;
-use super::items::{self, Item};
+use super::items::{self, Item, ResponseInput};
 use crate::problem::{Problem, ProblemKind};
 
 /// A request, as far as it is honoured.
@@ -32,58 +33,142 @@ pub(super) struct ResponseRequest {
     /// What is stored with it for its client alone.
     pub(super) metadata: BTreeMap<String, String>,
     /// What its response repeats of it.
-    pub(super) echo: Map<String, Value>,
+    pub(super) echo: EchoedFields,
 }
 
-#[derive(Deserialize)]
+body! {
+    /// What is said, and how it is to be answered. OpenAI's other fields are taken at the value that changes nothing; everything else is
+    /// refused by its name.
+    pub(super) struct ResponseBody {
+        /// talon, a tier of it (talon/cheap), provider/name, or an alias.
+        need model: String,
+        #[schema(value_type = ResponseInput)]
+        need input: Value,
+        /// For this response alone.
+        take instructions: Option<String>,
+        take stream: Option<bool>,
+        /// Without it, true.
+        take store: Option<bool>,
+        /// The stored response that this one goes on from.
+        take previous_response_id: Option<String>,
+        take temperature: Option<f64>,
+        take top_p: Option<f64>,
+        take max_output_tokens: Option<u32>,
+        take text: Option<TextOptions>,
+        take reasoning: Option<ReasoningOptions>,
+        /// Functions of the client's, beside the server's own tools.
+        take tools: Option<Vec<ResponseTool>>,
+        take tool_choice: Option<ResponseToolChoice>,
+        /// False: one call of the client's functions at most in each answer.
+        take parallel_tool_calls: Option<bool>,
+        /// What is stored with it: at most 16 entries, keys of 64 characters and values of 512.
+        take metadata: Option<BTreeMap<String, String>>,
+        /// For the client's own books: who the request is for says its credential.
+        take user: Option<String>,
+    }
+}
+
+/// The form of the answer.
+#[derive(Debug, Deserialize, ToSchema)]
 struct TextOptions {
     #[serde(default)]
-    format: Option<AnswerFormat<NamedSchema>>,
+    format: Option<ResponseFormat>,
     #[serde(default)]
-    verbosity: Option<String>,
+    verbosity: Option<Verbosity>,
 }
 
-#[derive(Deserialize)]
-struct NamedSchema {
-    schema: Value,
-}
-
-#[derive(Deserialize)]
-struct Reasoning {
-    #[serde(default)]
-    effort: Option<String>,
-}
-
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Tool {
+enum ResponseFormat {
+    Text,
+    JsonObject,
+    JsonSchema {
+        /// A JSON Schema that the answer has to fit.
+        #[schema(value_type = Object)]
+        schema: Value,
+    },
+}
+
+impl ResponseFormat {
+    /// The JSON Schema of the answer, as the agent reads it; empty for any text.
+    fn schema(this: Option<Self>) -> String {
+        match this {
+            None | Some(Self::Text) => String::new(),
+            Some(Self::JsonObject) => any_object(),
+            Some(Self::JsonSchema { schema }) => schema.to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+struct ReasoningOptions {
+    #[serde(default)]
+    effort: Option<ReasoningEffort>,
+}
+
+/// A tool of the client's.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResponseTool {
     Function(Function),
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Choice {
-    Mode(String),
+/// Which tools the model is left: auto, none, required, or one function.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "it is auto, none, required, or a function")]
+enum ResponseToolChoice {
+    Mode(ToolMode),
     Named { name: String },
 }
 
-/// A field, and what stands there if the request says nothing.
-type EchoedField = (&'static str, fn() -> Value);
+/// What a response repeats of its request, as it was written.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct EchoedFields {
+    #[schema(value_type = Option<String>, required = true)]
+    instructions: Value,
+    #[schema(value_type = Option<u32>, required = true)]
+    max_output_tokens: Value,
+    #[schema(value_type = BTreeMap<String, String>)]
+    metadata: Value,
+    #[schema(value_type = bool)]
+    parallel_tool_calls: Value,
+    #[schema(value_type = Option<String>, required = true)]
+    previous_response_id: Value,
+    #[schema(value_type = ReasoningOptions)]
+    reasoning: Value,
+    #[schema(value_type = Option<f64>, required = true)]
+    temperature: Value,
+    #[schema(value_type = TextOptions)]
+    text: Value,
+    #[schema(value_type = ResponseToolChoice)]
+    tool_choice: Value,
+    #[schema(value_type = Vec<ResponseTool>)]
+    tools: Value,
+    #[schema(value_type = Option<f64>, required = true)]
+    top_p: Value,
+}
 
-/// What a response repeats of its request.
-const ECHOED: [EchoedField; 11] = [
-    ("instructions", || Value::Null),
-    ("max_output_tokens", || Value::Null),
-    ("metadata", || json!({})),
-    ("parallel_tool_calls", || json!(true)),
-    ("previous_response_id", || Value::Null),
-    ("reasoning", || json!({"effort": null, "summary": null})),
-    ("temperature", || Value::Null),
-    ("text", || json!({"format": {"type": "text"}})),
-    ("tool_choice", || json!("auto")),
-    ("tools", || json!([])),
-    ("top_p", || Value::Null),
-];
+impl EchoedFields {
+    /// Of a request's fields. What is absent or null stands there as what it means.
+    fn of(fields: &Map<String, Value>) -> Self {
+        let said = |name: &str, usual: Value| {
+            fields.get(name).filter(|value| !value.is_null()).cloned().unwrap_or(usual)
+        };
+        Self {
+            instructions: said("instructions", Value::Null),
+            max_output_tokens: said("max_output_tokens", Value::Null),
+            metadata: said("metadata", json!({})),
+            parallel_tool_calls: said("parallel_tool_calls", json!(true)),
+            previous_response_id: said("previous_response_id", Value::Null),
+            reasoning: said("reasoning", json!({"effort": null, "summary": null})),
+            temperature: said("temperature", Value::Null),
+            text: said("text", json!({"format": {"type": "text"}})),
+            tool_choice: said("tool_choice", json!("auto")),
+            tools: said("tools", json!([])),
+            top_p: said("top_p", Value::Null),
+        }
+    }
+}
 
 impl ResponseRequest {
     /// Reads a request.
@@ -91,12 +176,27 @@ impl ResponseRequest {
     /// # Errors
     /// A [`Problem`] that names the field which is missing, wrong, or not honoured.
     pub(super) fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
-        let fields = &mut body;
-        let echo = echo(fields);
-        let model: String = need(fields, "model")?;
-        let items = items::read(need(fields, "input")?)?;
-        let store = take(fields, "store")?.unwrap_or(true);
-        let previous: Option<String> = take(fields, "previous_response_id")?;
+        let echo = EchoedFields::of(&body);
+        let ResponseBody {
+            model,
+            input,
+            instructions,
+            stream,
+            store,
+            previous_response_id: previous,
+            temperature,
+            top_p,
+            max_output_tokens: max_tokens,
+            text,
+            reasoning,
+            tools,
+            tool_choice: chosen,
+            parallel_tool_calls,
+            metadata: noted,
+            user: _user,
+        } = ResponseBody::take(&mut body)?;
+        let items = items::read(input)?;
+        let store = store.unwrap_or(true);
         let previous = previous.map(|id| StoredId::read("resp", &id).ok_or_else(no_response)).transpose()?;
         if previous.is_some() && !store {
             return Err(wrong(
@@ -104,37 +204,25 @@ impl ResponseRequest {
                 "what follows a stored response is stored as well: leave one of both out",
             ));
         }
-        let sampling = Sampling {
-            temperature: take(fields, "temperature")?,
-            top_p: take(fields, "top_p")?,
-            max_tokens: take(fields, "max_output_tokens")?,
-        };
-        let text: Option<TextOptions> = take(fields, "text")?;
+        let sampling = Sampling { temperature, top_p, max_tokens };
         let (format, level) = text.map_or((None, None), |text| (text.format, text.verbosity));
-        let reasoning: Option<Reasoning> = take(fields, "reasoning")?;
-        let effort = reasoning.and_then(|reasoning| reasoning.effort);
-        let tools = take::<Vec<Tool>>(fields, "tools")?.unwrap_or_default();
-        let choice = tool_choice(take(fields, "tool_choice")?, tools.is_empty())?;
-        let many_calls = take::<bool>(fields, "parallel_tool_calls")?.unwrap_or(true);
-        let instructions = take::<String>(fields, "instructions")?.unwrap_or_default();
-        let stream = take(fields, "stream")?.unwrap_or(false);
-        let metadata = metadata(take(fields, "metadata")?.unwrap_or_default())?;
-        let _user: Option<String> = take(fields, "user")?;
+        let tools = tools.unwrap_or_default();
+        let metadata = metadata(noted.unwrap_or_default())?;
         refuse_the_rest(body, is_neutral)?;
         Ok(Self {
             model,
             items,
-            instructions,
-            stream,
+            instructions: instructions.unwrap_or_default(),
+            stream: stream.unwrap_or(false),
             store,
             previous,
-            tools: tools.into_iter().map(|Tool::Function(function)| function.into()).collect(),
-            choice,
-            one_call: !many_calls,
+            choice: tool_choice(chosen, tools.is_empty()),
+            tools: tools.into_iter().map(|ResponseTool::Function(function)| function.into()).collect(),
+            one_call: parallel_tool_calls == Some(false),
             sampling: (sampling != Sampling::default()).then_some(sampling),
-            schema: AnswerFormat::schema(format, |named| named.schema),
-            thinking: thinking(effort.as_deref(), "reasoning")?,
-            verbosity: verbosity(level.as_deref(), "text")?,
+            schema: ResponseFormat::schema(format),
+            thinking: ReasoningEffort::thinking(reasoning.and_then(|reasoning| reasoning.effort)),
+            verbosity: Verbosity::word(level),
             metadata,
             echo,
         })
@@ -164,25 +252,15 @@ pub(super) fn no_response() -> Problem {
         .with_code("previous_response_not_found")
 }
 
-fn echo(fields: &Map<String, Value>) -> Map<String, Value> {
-    let said = |name: &str| fields.get(name).filter(|value| !value.is_null()).cloned();
-    ECHOED.iter().map(|(name, usual)| ((*name).to_owned(), said(name).unwrap_or_else(usual))).collect()
-}
-
 /// What a response repeats if its request is known no more, but for what is stored of it.
-pub(super) fn stored_echo(metadata: BTreeMap<String, String>) -> Map<String, Value> {
-    echo(&Map::from_iter([("metadata".to_owned(), json!(metadata))]))
+pub(super) fn stored_echo(metadata: BTreeMap<String, String>) -> EchoedFields {
+    EchoedFields::of(&Map::from_iter([("metadata".to_owned(), json!(metadata))]))
 }
 
-fn tool_choice(said: Option<Choice>, has_no_tools: bool) -> Result<Option<ToolChoice>, Problem> {
-    match said {
-        None => Ok(None),
-        Some(Choice::Mode(mode)) if has_no_tools && (mode == "auto" || mode == "none") => Ok(None),
-        Some(Choice::Mode(mode)) if ["auto", "none", "required"].contains(&mode.as_str()) => {
-            Ok(choice(&mode, String::new()))
-        }
-        Some(Choice::Mode(_)) => Err(wrong("tool_choice", "it is auto, none, required, or a function")),
-        Some(Choice::Named { name }) => Ok(choice("tool", name)),
+fn tool_choice(said: Option<ResponseToolChoice>, has_no_tools: bool) -> Option<ToolChoice> {
+    match said? {
+        ResponseToolChoice::Mode(mode) => mode.choice(has_no_tools),
+        ResponseToolChoice::Named { name } => choice(name),
     }
 }
 
@@ -252,14 +330,11 @@ mod tests {
         assert!(all.one_call && all.stream && !all.store && all.tools[0].strict);
         assert_eq!(all.choice.unwrap().name, "look");
         assert_eq!(
-            (&all.metadata["topic"], &all.echo["metadata"]["topic"]),
+            (&all.metadata["topic"], &all.echo.metadata["topic"]),
             (&"demo".to_owned(), &json!("demo"))
         );
-        assert_eq!(stored_echo(BTreeMap::new())["metadata"], json!({}));
-        assert_eq!(
-            (&all.echo["temperature"], &all.echo["previous_response_id"]),
-            (&json!(0.5), &Value::Null)
-        );
+        assert_eq!(stored_echo(BTreeMap::new()).metadata, json!({}));
+        assert_eq!((&all.echo.temperature, &all.echo.previous_response_id), (&json!(0.5), &Value::Null));
         for (refused, field) in [
             (json!({"tools": [{"type": "web_search"}]}), "tools"),
             (json!({"background": true}), "background"),

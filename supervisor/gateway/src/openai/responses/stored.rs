@@ -4,25 +4,26 @@ use std::collections::{BTreeMap, VecDeque};
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde::Serialize;
 use talon_proto::agent::{
     AskRequest, ClientCall, ClientResult, CompletionMessage, CreateSessionRequest, DeleteSessionRequest,
     Done, GetSessionRequest, Message, Session,
 };
 use tonic::{Code, Status};
+use utoipa::ToSchema;
 
 use super::super::fields::agent_model;
 use super::super::turn::{for_all_sessions, refused};
 use super::ids::StoredId;
 use super::items::{self, Item};
 use super::request::{ResponseRequest, no_response, stored_echo};
-use super::response::ResponseFrame;
+use super::response::{ResponseFrame, ResponseObject};
 use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::input::Path;
 use crate::problem::{Problem, ProblemKind};
-use crate::turn::Turn;
+use crate::turn::{Turn, needed_chunks};
 
 /// What the agent notes of a session of responses: people who list sessions see what it is, and a response's id deletes no other.
 const METADATA: (&str, &str) = ("api", "responses");
@@ -160,17 +161,18 @@ fn ask(
         ends_at_limit: true,
         instructions: instructions.join("\n\n"),
         metadata: request.metadata.clone(),
+        chunks: needed_chunks(request.stream),
         ..AskRequest::default()
     }
 }
 
 /// A stored response.
-#[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai", params(("id" = String, Path)), responses((status = OK, body = Object)))]
+#[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai", params(("id" = String, Path)), responses((status = OK, body = ResponseObject)))]
 pub(super) async fn get(
     State(app): State<App>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<ResponseObject>, Problem> {
     require_chat(&caller)?;
     for_all_sessions(&caller)?;
     let id = StoredId::read("resp", &id).ok_or_else(not_found)?;
@@ -197,13 +199,23 @@ pub(super) async fn get(
     Ok(Json(frame.whole(&done)))
 }
 
+/// What became of a response.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DeletedResponse {
+    id: String,
+    /// response
+    object: &'static str,
+    /// Always true.
+    deleted: bool,
+}
+
 /// Deletes the conversation that a response is a part of.
-#[utoipa::path(delete, path = "/v1/responses/{id}", tag = "openai", params(("id" = String, Path)), responses((status = OK, body = Object)))]
+#[utoipa::path(delete, path = "/v1/responses/{id}", tag = "openai", params(("id" = String, Path)), responses((status = OK, body = DeletedResponse)))]
 pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<DeletedResponse>, Problem> {
     require_chat(&caller)?;
     for_all_sessions(&caller)?;
     let stored = StoredId::read("resp", &id).ok_or_else(not_found)?;
@@ -220,7 +232,7 @@ pub(super) async fn delete(
     }
     let request = DeleteSessionRequest { session_id: stored.session };
     agent.delete_session(request).await.map_err(of_response)?;
-    Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
+    Ok(Json(DeletedResponse { id, object: "response", deleted: true }))
 }
 
 /// Whether a session was begun by a response.

@@ -5,12 +5,12 @@ use std::convert::Infallible;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
-use serde_json::{Value, json};
-use talon_proto::agent::Done;
 use talon_proto::agent::chunk::Kind;
+use talon_proto::agent::{ClientCall, Done};
 
 use super::super::stream::{begun_anew, lost};
-use super::response::{ResponseFrame, function_call, message, part, status};
+use super::event::{ResponseEvent, ResponseStreamEvent};
+use super::response::{ItemStatus, OutputItem, OutputPart, ResponseFrame, ResponseStatus};
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;
@@ -42,18 +42,17 @@ pub(super) fn answer(
         }
     });
     let events = stream::iter([begin]).chain(rest).take_until(ended(app, caller).boxed());
-    let events = events.flat_map(stream::iter).map(|event| {
-        let kind = event["type"].as_str().unwrap_or_default().to_owned();
-        Ok(Event::default().event(kind).data(event.to_string()))
-    });
+    let events = events
+        .flat_map(stream::iter)
+        .map(|event: ResponseStreamEvent| Ok(Event::default().event(event.kind()).data(event.to_json())));
     Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
 /// What a piece of a turn becomes.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 enum Step {
-    More(Vec<Value>),
-    End(Vec<Value>),
+    More(Vec<ResponseStreamEvent>),
+    End(Vec<ResponseStreamEvent>),
 }
 
 /// Writes the events of one response.
@@ -69,111 +68,142 @@ impl EventWriter {
         Self { frame, sequence: 0, message: None }
     }
 
-    fn event(&mut self, kind: &str, mut event: Value) -> Value {
-        event["type"] = json!(kind);
-        event["sequence_number"] = json!(self.sequence);
-        self.sequence += 1;
-        event
+    fn number(&mut self, events: Vec<ResponseEvent>) -> Vec<ResponseStreamEvent> {
+        let numbered = events.into_iter().zip(self.sequence..);
+        let numbered: Vec<_> =
+            numbered.map(|(event, number)| ResponseStreamEvent::new(event, number)).collect();
+        self.sequence = self.sequence.saturating_add(numbered.len() as u64);
+        numbered
     }
 
-    fn begin(&mut self) -> Vec<Value> {
-        let response = self.frame.with("in_progress", &[], None);
-        let created = self.event("response.created", json!({"response": response}));
-        vec![created, self.event("response.in_progress", json!({"response": response}))]
+    fn begin(&mut self) -> Vec<ResponseStreamEvent> {
+        let response = self.frame.with(ResponseStatus::InProgress, Vec::new(), None);
+        let created = ResponseEvent::Created { response: response.clone() };
+        self.number(vec![created, ResponseEvent::InProgress { response }])
     }
 
     fn next(&mut self, kind: Kind) -> Step {
         match kind {
             Kind::Text(text) if text.whole && self.message.is_some() => Step::End(self.fail(&begun_anew())),
-            Kind::Text(text) => Step::More(self.text(&text.text)),
+            Kind::Text(text) => {
+                let events = self.text(text.text);
+                Step::More(self.number(events))
+            }
             Kind::Notice(notice) if notice.discard_text && self.message.is_some() => {
                 Step::End(self.fail(&begun_anew()))
             }
-            Kind::Done(done) => Step::End(self.end(&done)),
+            Kind::Done(done) => {
+                let events = self.end(&done);
+                Step::End(self.number(events))
+            }
             Kind::Error(failure) => Step::End(self.fail(&failed(&failure))),
             _ => Step::More(Vec::new()),
         }
     }
 
-    fn text(&mut self, delta: &str) -> Vec<Value> {
+    /// A piece of the text. The message is the first item, and has one part.
+    fn text(&mut self, delta: String) -> Vec<ResponseEvent> {
+        let (output_index, content_index) = (0, 0);
         let mut events = Vec::new();
-        let id = match &mut self.message {
+        let item_id = match &mut self.message {
             Some((id, text)) => {
-                text.push_str(delta);
+                text.push_str(&delta);
                 id.clone()
             }
             None => {
                 let id = self.frame.message_id();
-                self.message = Some((id.clone(), delta.to_owned()));
-                let item = message(&id, "in_progress", None);
-                events
-                    .push(self.event("response.output_item.added", json!({"output_index": 0, "item": item})));
-                let begun = json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part("")});
-                events.push(self.event("response.content_part.added", begun));
+                self.message = Some((id.clone(), delta.clone()));
+                let item = OutputItem::message(&id, ItemStatus::InProgress, None);
+                events.push(ResponseEvent::ItemAdded { output_index, item });
+                let part = OutputPart::text("");
+                events.push(ResponseEvent::PartAdded {
+                    item_id: id.clone(),
+                    output_index,
+                    content_index,
+                    part,
+                });
                 id
             }
         };
-        let piece =
-            json!({"item_id": id, "output_index": 0, "content_index": 0, "delta": delta, "logprobs": []});
-        events.push(self.event("response.output_text.delta", piece));
+        events.push(ResponseEvent::TextDelta {
+            item_id,
+            output_index,
+            content_index,
+            delta,
+            logprobs: Vec::new(),
+        });
         events
     }
 
-    fn end(&mut self, done: &Done) -> Vec<Value> {
+    fn end(&mut self, done: &Done) -> Vec<ResponseEvent> {
         let mut events = Vec::new();
         if self.message.is_none() && !done.text.is_empty() {
-            events.extend(self.text(&done.text));
+            events.extend(self.text(done.text.clone()));
         }
         let mut output = Vec::new();
         if let Some((id, text)) = self.message.take() {
-            let at = json!({"item_id": id, "output_index": 0, "content_index": 0});
-            let mut said = at.clone();
-            (said["text"], said["logprobs"]) = (json!(text), json!([]));
-            events.push(self.event("response.output_text.done", said));
-            let mut whole = at;
-            whole["part"] = part(&text);
-            events.push(self.event("response.content_part.done", whole));
-            let item = message(&id, "completed", Some(&text));
-            events.push(self.event("response.output_item.done", json!({"output_index": 0, "item": item})));
+            let (output_index, content_index) = (0, 0);
+            let part = OutputPart::text(&text);
+            let item = OutputItem::message(&id, ItemStatus::Completed, Some(&text));
+            events.extend([
+                ResponseEvent::TextDone {
+                    item_id: id.clone(),
+                    output_index,
+                    content_index,
+                    text,
+                    logprobs: Vec::new(),
+                },
+                ResponseEvent::PartDone { item_id: id, output_index, content_index, part },
+                ResponseEvent::ItemDone { output_index, item: item.clone() },
+            ]);
             output.push(item);
         }
         for (place, call) in done.client_calls.iter().enumerate() {
-            let (id, index) = (self.frame.call_id(place), output.len());
-            let begun = function_call(&id, "in_progress", call, "");
-            events.push(
-                self.event("response.output_item.added", json!({"output_index": index, "item": begun})),
-            );
-            let delta = json!({"item_id": id, "output_index": index, "delta": call.arguments});
-            events.push(self.event("response.function_call_arguments.delta", delta));
-            let all =
-                json!({"item_id": id, "output_index": index, "name": call.name, "arguments": call.arguments});
-            events.push(self.event("response.function_call_arguments.done", all));
-            let item = function_call(&id, "completed", call, &call.arguments);
-            events
-                .push(self.event("response.output_item.done", json!({"output_index": index, "item": item})));
+            let (id, output_index) = (self.frame.call_id(place), output.len());
+            let ClientCall { name, arguments, .. } = call.clone();
+            let item = OutputItem::call(&id, ItemStatus::Completed, call, &arguments);
+            events.extend([
+                ResponseEvent::ItemAdded {
+                    output_index,
+                    item: OutputItem::call(&id, ItemStatus::InProgress, call, ""),
+                },
+                ResponseEvent::ArgumentsDelta { item_id: id.clone(), output_index, delta: arguments.clone() },
+                ResponseEvent::ArgumentsDone { item_id: id, output_index, name, arguments },
+                ResponseEvent::ItemDone { output_index, item: item.clone() },
+            ]);
             output.push(item);
         }
-        let status = status(done);
-        let response = self.frame.with(status, &output, Some(done));
-        events.push(self.event(&format!("response.{status}"), json!({"response": response})));
+        let status = ResponseStatus::of(done);
+        let response = self.frame.with(status, output, Some(done));
+        events.push(match status {
+            ResponseStatus::Incomplete => ResponseEvent::Incomplete { response },
+            _ => ResponseEvent::Completed { response },
+        });
         events
     }
 
-    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
-        let mut response = self.frame.with("failed", &[], None);
-        response["error"] = json!({"code": "server_error", "message": problem.detail()});
-        vec![self.event("response.failed", json!({"response": response}))]
+    fn fail(&mut self, problem: &Problem) -> Vec<ResponseStreamEvent> {
+        let response = self.frame.with(ResponseStatus::Failed, Vec::new(), None).failed(problem);
+        self.number(vec![ResponseEvent::Failed { response }])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use talon_proto::agent::{ClientCall, Notice, Text};
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+    use talon_proto::agent::{Notice, Text};
 
     use super::*;
+    use crate::openai::responses::request::stored_echo;
 
     fn writer() -> EventWriter {
-        EventWriter::new(ResponseFrame::new(None, 1, "talon".to_owned(), serde_json::Map::new()))
+        EventWriter::new(ResponseFrame::new(None, 1, "talon".to_owned(), stored_echo(BTreeMap::new())))
+    }
+
+    fn written(events: &[ResponseStreamEvent]) -> Vec<Value> {
+        events.iter().map(|event| serde_json::from_str(&event.to_json()).unwrap()).collect()
     }
 
     fn text(text: &str) -> Kind {
@@ -193,6 +223,7 @@ mod tests {
         let done = Done { text: "Hello".to_owned(), client_calls: vec![call], ..Done::default() };
         let Step::End(rest) = writer.next(Kind::Done(done)) else { panic!() };
         events.extend(rest);
+        let events = written(&events);
         let numbers: Vec<u64> =
             events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
         assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
@@ -220,7 +251,11 @@ mod tests {
         let _more = writer.next(text("a"));
         let discard = Kind::Notice(Notice { discard_text: true, ..Notice::default() });
         let Step::End(events) = writer.next(discard) else { panic!() };
-        assert_eq!(events[0]["type"], "response.failed");
+        let events = written(&events);
+        assert_eq!(
+            (&events[0]["type"], events[0]["response"]["status"].as_str()),
+            (&"response.failed".into(), Some("failed"))
+        );
         assert!(events[0]["response"]["error"]["message"].as_str().unwrap().contains("begun anew"));
     }
 }
