@@ -53,8 +53,8 @@ impl Service {
     ) -> Result<ListGhostsResponse, Status> {
         let ListGhostsRequest { state, everybody, page_size, page_token } = request;
         let sender = listed(client, everybody, "to see everybody's ghosts")?;
-        let (ghosts, next_page_token) =
-            self.agent.shadow.list(sender, &state, &page_token, page_items(page_size)).await;
+        let listed = self.agent.shadow.list(sender, &state, &page_token, page_items(page_size)).await;
+        let (ghosts, next_page_token) = listed.map_err(|error| store_error_status(&error))?;
         Ok(ListGhostsResponse { ghosts, next_page_token })
     }
 
@@ -96,7 +96,8 @@ impl Service {
             client.require_operator("to see somebody else's statistics")?;
         }
         let sender = if is_own { &*client.sender } else { &*request.sender };
-        let mut stats = self.agent.shadow.stats(sender).await;
+        let stats = self.agent.shadow.stats(sender).await;
+        let mut stats = stats.map_err(|error| store_error_status(&error))?;
         stats.state = stats.state.map(|state| self.with_problem(state));
         Ok(stats)
     }
@@ -108,8 +109,8 @@ impl Service {
     ) -> Result<ListShadowLogResponse, Status> {
         let ListShadowLogRequest { everybody, page_size, page_token } = request;
         let sender = listed(client, everybody, "to see everybody's log")?;
-        let (entries, next_page_token) =
-            self.agent.shadow.log(sender, &page_token, page_items(page_size)).await;
+        let logged = self.agent.shadow.log(sender, &page_token, page_items(page_size)).await;
+        let (entries, next_page_token) = logged.map_err(|error| store_error_status(&error))?;
         Ok(ListShadowLogResponse { entries, next_page_token })
     }
 

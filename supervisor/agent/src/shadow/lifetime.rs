@@ -20,7 +20,7 @@ impl ShadowLoop {
     /// Has time pass: ghosts expire, snoozed ones wait again, old ones and old entries of the log are removed.
     pub(super) async fn tidy(self: &Arc<Self>) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
-            let mut inner = this.inner.lock().await;
+            let mut inner = this.current().await?;
             let (unix_now, lifetime) = (unix_ms(), milliseconds(this.keys().expires_after.get()));
             let due: Vec<(String, Ghost)> = inner
                 .stored
@@ -124,6 +124,8 @@ impl ShadowLoop {
             for id in by_sender(&inner.stored.log, sender_of_entry, &sender) {
                 inner.stored.log.remove(&id);
             }
+            // Last: whoever looks now finds nothing. Also of nobody who was there: a kill in between leaves no other agent with more.
+            this.store.advance_forget_epoch().await?;
             Ok(forgotten)
         })
         .await

@@ -10,7 +10,7 @@
 //! - `observation`: what a watcher sends, within its bounds; `redaction`: secrets that it left; `watchers`: which were heard; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
 //! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `ghosts`, `senders`: the writes, which compare; `decisions`, `views`: what people do, and see;
-//!   `lifetime`: what time changes, and what is removed
+//!   `lifetime`: what time changes, and what is removed; `forget_epoch`: whom another agent forgot
 //! - `sources`: events of plugins as observations
 //! - `status`, `people`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
 //! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
@@ -22,6 +22,7 @@ mod account;
 mod counts;
 mod decisions;
 mod error;
+mod forget_epoch;
 mod ghosts;
 mod goal;
 mod lifetime;

@@ -26,22 +26,31 @@ impl ShadowLoop {
                 Ok(true)
             }
             SenderWrite::Differs { value, record } => {
-                match value {
-                    Some(value) => drop(stored.sender_values.insert(sender.clone(), value)),
-                    None => drop(stored.sender_values.remove(&sender)),
-                }
-                let Some(record) = record else {
-                    stored.senders.remove(&sender);
-                    return Ok(false);
-                };
-                let known = stored.senders.get(&sender).and_then(|known| known.entry.as_ref());
-                if let Some(entry) = record.entry.as_ref().filter(|entry| known != Some(*entry)) {
-                    inner.asked_elsewhere.insert(sender.clone(), entry.clone());
-                }
-                stored.senders.insert(sender, *record);
+                inner.take_sender(&sender, value, record.map(|record| *record));
                 Ok(false)
             }
         }
+    }
+}
+
+impl ShadowState {
+    /// What is known of a person is as another agent left it: a value and, if it can be read, its record. What that one asks is not asked
+    /// here too.
+    pub(super) fn take_sender(&mut self, sender: &str, value: Option<Vec<u8>>, record: Option<SenderRecord>) {
+        let stored = &mut self.stored;
+        match value {
+            Some(value) => drop(stored.sender_values.insert(sender.to_owned(), value)),
+            None => drop(stored.sender_values.remove(sender)),
+        }
+        let Some(record) = record else {
+            stored.senders.remove(sender);
+            return;
+        };
+        let known = stored.senders.get(sender).and_then(|known| known.entry.as_ref());
+        if let Some(entry) = record.entry.as_ref().filter(|entry| known != Some(*entry)) {
+            self.asked_elsewhere.insert(sender.to_owned(), entry.clone());
+        }
+        stored.senders.insert(sender.to_owned(), record);
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use talon_agent_settings::ShadowKeys;
 use talon_event_bus::EventBus;
+use talon_proto::agent::ghost_event::Kind;
 use talon_proto::agent::{
     DecideGhostRequest, GetGhostResponse, Ghost, GhostAction, Observation, ObserveRequest,
     PauseShadowRequest, ShadowLogEntry,
@@ -15,6 +16,7 @@ use crate::notify::Notifier;
 use crate::shadow::error::ShadowError;
 use crate::shadow::goal::GoalStep;
 use crate::shadow::shadow_loop::{APPROVED, PendingQuestion, WAITING};
+use crate::shadow::views::Audience;
 
 async fn database(directory: &tempfile::TempDir) -> Store {
     let path = directory.path().join("private").join("agent.db");
@@ -145,6 +147,61 @@ async fn forgetting_a_person_removes_what_another_agent_stored() {
     assert!(!stored.senders.contains_key("eve"));
     assert!(!stored.ghosts.contains_key("E3") && !stored.log.contains_key("E3"));
     assert!(first.get(None, "E3").await.is_err());
+}
+
+/// Another agent is running, knows the person from before, and was told more by the person's watcher.
+// Promises: SHADOW-24, SHADOW-97
+#[tokio::test]
+async fn whom_one_agent_forgets_another_one_that_runs_shows_no_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = database(&directory).await;
+    let first = agent(&store).await;
+    let entry = |id: &str, sender: &str| ShadowLogEntry {
+        id: id.to_owned(),
+        sender: sender.to_owned(),
+        ..ShadowLogEntry::default()
+    };
+    for (sender, ghost) in [("ada", "A1"), ("bob", "B2")] {
+        first.observe(sender, finding("one")).await.expect("it is taken");
+        make(&first, ghost, sender).await;
+        first.note(entry(ghost, sender)).await.expect("it is stored");
+    }
+    let second = agent(&store).await;
+    for sender in ["ada", "bob"] {
+        second.hear_watcher(sender, &[]);
+        second.observe(sender, finding("two")).await.expect("it is taken");
+    }
+    first.decide(None, "ada", decision("A1", "approve")).await.expect("it waits");
+    let shown = async |shadow: &Arc<ShadowLoop>| {
+        let (ghosts, _) = shadow.list(None, "", "", 10).await.expect("it is readable");
+        let (log, _) = shadow.log(None, "", 10).await.expect("it is readable");
+        let ghosts: Vec<String> = ghosts.into_iter().map(|ghost| ghost.id).collect();
+        (ghosts, log.into_iter().map(|entry| entry.id).collect::<Vec<_>>())
+    };
+    let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    assert_eq!(shown(&second).await, (ids(&["B2", "A1"]), ids(&["B2", "A1"])));
+    first.forget_sender("ada").await.expect("it is forgotten");
+    for shadow in [&first, &second] {
+        assert_eq!(shown(shadow).await, (ids(&["B2"]), ids(&["B2"])));
+        assert!(shadow.get(None, "A1").await.is_err());
+        assert!(shadow.stats("ada").await.expect("it is readable").triggers.is_empty());
+        assert!(shadow.open_goals().await.is_empty());
+    }
+    assert!(second.watchers.of("ada").is_none() && second.watchers.of("bob").is_some());
+    let known = second.stats("bob").await.expect("it is readable");
+    assert_eq!(known.triggers[0].observations, 2);
+    // Whoever follows from the beginning hears of nobody else.
+    let mut follower = second.follow(Audience::Everybody, Some(0), false).expect("there is room");
+    assert!(matches!(follower.next().await.kind, Some(Kind::Ghost(ghost)) if ghost.id == "B2"));
+    assert!(matches!(follower.next().await.kind, Some(Kind::CaughtUp(_))));
+    // A watcher that goes on is one of a person that nothing is known of.
+    let again = second.observe("ada", finding("one")).await.expect("it is taken");
+    assert_eq!(again.verdicts[0].verdict, "taken");
+    assert_eq!(second.stats("ada").await.expect("it is readable").triggers[0].observations, 1);
+    // Nothing in memory alone: time passes for who shows nothing.
+    first.forget_sender("bob").await.expect("it is forgotten");
+    second.tidy().await.expect("it is stored");
+    assert!(second.inner.lock().await.stored.ghosts.is_empty());
 }
 
 // Promises: SHADOW-23, SHADOW-48

@@ -169,7 +169,7 @@ impl ShadowLoop {
         request: &ObserveRequest,
         keys: &ShadowKeys,
     ) -> Result<ObserveResponse, ShadowError> {
-        let mut inner = self.inner.lock().await;
+        let mut inner = self.current().await?;
         // Of what another agent noted meanwhile all is considered once more.
         let ConsideredRequest { record, verdicts, seen, kinds, postponed } = loop {
             let before = inner.stored.senders.get(sender);
@@ -229,7 +229,7 @@ impl ShadowLoop {
     /// Notes what is sent to a model, before it is sent.
     pub(super) async fn note(self: &Arc<Self>, entry: ShadowLogEntry) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
-            let mut inner = this.inner.lock().await;
+            let mut inner = this.current().await?;
             if inner.stored.senders.contains_key(&entry.sender) {
                 this.store.put_log(&entry).await?;
                 inner.stored.log.insert(entry.id.clone(), entry);
@@ -248,7 +248,7 @@ impl ShadowLoop {
         ghost: Option<GetGhostResponse>,
     ) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
-            let mut inner = this.inner.lock().await;
+            let mut inner = this.current().await?;
             // Who was forgotten meanwhile gets no ghost.
             let record = inner.stored.senders.get(&question.sender);
             if record.is_none_or(|record| record.entry.as_deref() != Some(&*entry.id)) {

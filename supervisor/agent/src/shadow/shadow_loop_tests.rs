@@ -132,7 +132,7 @@ async fn agents_with_one_database_make_a_ghost_once_and_decide_about_it_once() {
     assert_eq!(dismissed.state, DISMISSED);
     // The other one asked as well, and knows nothing of this.
     settle(&second).await;
-    let (ghosts, _) = second.list(None, "", "", 10).await;
+    let (ghosts, _) = second.list(None, "", "", 10).await.expect("it is readable");
     assert_eq!((ghosts.len(), ghosts[0].state.as_str()), (1, DISMISSED), "{ghosts:?}");
 
     // Of a ghost that both know one decides, and the other one comes too late.

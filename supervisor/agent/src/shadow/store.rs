@@ -16,6 +16,9 @@ const GHOST: &str = "ghost/";
 const LOG: &str = "log/";
 /// Goals of approved ghosts whose turn has not begun.
 const GOAL: &str = "goal/";
+/// Another value after each time that somebody was forgotten, for other agents with the same database. Names are in the order of bytes, so
+/// that a load reads it before all else.
+const FORGET_EPOCH: &str = "epoch";
 
 /// Reads and writes.
 #[derive(Clone)]
@@ -34,6 +37,8 @@ pub(super) struct StoredShadow {
     pub(super) log: BTreeMap<String, ShadowLogEntry>,
     /// By the ids of the ghosts.
     pub(super) goals: BTreeMap<String, String>,
+    /// As it was before the rest was read; empty while nobody was forgotten.
+    pub(super) forget_epoch: Vec<u8>,
 }
 
 /// What became of a write.
@@ -92,6 +97,9 @@ impl ShadowStore {
                 } else if let Some(id) = key.strip_prefix(GOAL) {
                     let goal = String::from_utf8(value.to_vec()).ok();
                     goal.map(|goal| drop(stored.goals.insert(id.to_owned(), goal)))
+                } else if key == FORGET_EPOCH {
+                    stored.forget_epoch = value.to_vec();
+                    Some(())
                 } else {
                     None
                 };
@@ -102,6 +110,18 @@ impl ShadowStore {
             let Some(next) = read.next else { return Ok(stored) };
             page = PageRequest::after(next, PAGE);
         }
+    }
+
+    /// Which value says that nobody was forgotten since then; empty while nobody was.
+    pub(super) async fn forget_epoch(&self) -> Result<Vec<u8>, Error> {
+        let value = self.kv.get(&self.namespace.plugin, &Key::new(FORGET_EPOCH)?).await?;
+        Ok(value.unwrap_or_default())
+    }
+
+    /// Has all agents look at what is left.
+    pub(super) async fn advance_forget_epoch(&self) -> Result<(), Error> {
+        let epoch = ulid::Ulid::generate().to_bytes().to_vec();
+        self.kv.set(&self.namespace, &Key::new(FORGET_EPOCH)?, epoch).await
     }
 
     /// Stores what is known of a person if this value is on the disk; absent: none.

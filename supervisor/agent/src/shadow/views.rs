@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use talon_agent_settings::Money;
 use talon_event_bus::{Delivery, EventKind, Payload, Subscription, TooManySubscribersError};
@@ -10,12 +11,17 @@ use talon_proto::agent::{
     CaughtUp, GetGhostResponse, GetShadowStatsResponse, Ghost, GhostEvent, ShadowEvent, ShadowLogEntry,
     ShadowState, ShadowTriggerStats,
 };
+use talon_store::Error;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::decisions::find;
 use super::error::ShadowError;
 use super::record::{SenderRecord, now, saturated};
 use super::shadow_loop::ShadowLoop;
+
+/// The wait after the store refused something: it is not asked as fast as it can refuse.
+pub(super) const STORE_PAUSE: Duration = Duration::from_secs(5);
 
 /// Whose ghosts are followed.
 #[derive(Debug, Clone)]
@@ -57,20 +63,23 @@ impl ShadowLoop {
     }
 
     /// Ghosts, the latest first, after one of them if it is named.
+    ///
+    /// # Errors
+    /// Those of the store, as of the others here: nobody is shown who may be forgotten.
     pub(crate) async fn list(
         &self,
         sender: Option<&str>,
         state: &str,
         after: &str,
         most: usize,
-    ) -> (Vec<Ghost>, String) {
-        let inner = self.inner.lock().await;
+    ) -> Result<(Vec<Ghost>, String), Error> {
+        let inner = self.current().await?;
         let ghosts = inner.stored.ghosts.values().rev().filter_map(|one| one.ghost.as_ref());
         let wanted = ghosts
             .filter(|ghost| sender.is_none_or(|sender| ghost.sender == sender))
             .filter(|ghost| state.is_empty() || ghost.state == state)
             .filter(|ghost| after.is_empty() || ghost.id.as_str() < after);
-        page(wanted.cloned(), most, |ghost| &ghost.id)
+        Ok(page(wanted.cloned(), most, |ghost| &ghost.id))
     }
 
     /// The log, the latest first.
@@ -79,13 +88,13 @@ impl ShadowLoop {
         sender: Option<&str>,
         after: &str,
         most: usize,
-    ) -> (Vec<ShadowLogEntry>, String) {
-        let inner = self.inner.lock().await;
+    ) -> Result<(Vec<ShadowLogEntry>, String), Error> {
+        let inner = self.current().await?;
         let entries = inner.stored.log.values().rev();
         let wanted = entries
             .filter(|entry| sender.is_none_or(|sender| entry.sender == sender))
             .filter(|entry| after.is_empty() || entry.id.as_str() < after);
-        page(wanted.cloned(), most, |entry| &entry.id)
+        Ok(page(wanted.cloned(), most, |entry| &entry.id))
     }
 
     /// A ghost, of this sender if one is given, and why it is there.
@@ -93,13 +102,13 @@ impl ShadowLoop {
     /// # Errors
     /// [`ShadowError`]
     pub(crate) async fn get(&self, sender: Option<&str>, id: &str) -> Result<GetGhostResponse, ShadowError> {
-        let inner = self.inner.lock().await;
+        let inner = self.current().await?;
         find(&inner.stored.ghosts, sender, id).cloned()
     }
 
     /// What the triggers of a person led to.
-    pub(crate) async fn stats(&self, sender: &str) -> GetShadowStatsResponse {
-        let inner = self.inner.lock().await;
+    pub(crate) async fn stats(&self, sender: &str) -> Result<GetShadowStatsResponse, Error> {
+        let inner = self.current().await?;
         let (keys, now) = (self.keys(), now());
         let unknown = SenderRecord::new(sender);
         let record = inner.stored.senders.get(sender).unwrap_or(&unknown);
@@ -120,7 +129,7 @@ impl ShadowLoop {
                 .map(|(reason, count)| (reason.word().to_owned(), *count))
                 .collect(),
         });
-        GetShadowStatsResponse {
+        Ok(GetShadowStatsResponse {
             triggers: triggers.collect(),
             ghosts_last_hour: record.policy.ghosts_within_hour(now),
             max_ghosts_per_hour: limits.max_ghosts_per_hour,
@@ -133,7 +142,7 @@ impl ShadowLoop {
             watcher_seen_unix_ms: watcher.as_ref().map(|heard| heard.unix_ms),
             watcher_limits: watcher.map(|heard| heard.limits).unwrap_or_default(),
             state: Some(self.state_of(Some(record))),
-        }
+        })
     }
 
     /// Follows the changes of ghosts after a sequence; of now if there is none. With `events` also observations.
@@ -209,7 +218,16 @@ impl GhostFollower {
     }
 
     async fn look(&mut self) {
-        let inner = self.of.inner.lock().await;
+        let inner = loop {
+            match self.of.current().await {
+                Ok(inner) => break inner,
+                Err(error) => {
+                    let error = talon_error_chain::error_chain(&error);
+                    tracing::warn!(error, "who follows ghosts waits until the store answers");
+                    sleep(STORE_PAUSE).await;
+                }
+            }
+        };
         self.changed.mark_unchanged();
         let ghosts = inner.stored.ghosts.values().filter_map(|one| one.ghost.as_ref());
         let mut new: Vec<Ghost> = ghosts

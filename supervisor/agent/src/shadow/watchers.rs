@@ -66,6 +66,11 @@ impl Watchers {
         self.0.lock().remove(sender);
     }
 
+    /// Those of others are forgotten; who is there is heard again within a minute.
+    pub(super) fn keep(&self, is_kept: impl Fn(&str) -> bool) {
+        self.0.lock().retain(|sender, _| is_kept(sender));
+    }
+
     pub(super) fn summary(&self) -> WatcherSummary {
         let heard = self.0.lock();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

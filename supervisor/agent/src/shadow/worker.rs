@@ -17,13 +17,12 @@ use super::observation::trigger_line;
 use super::question::{Proposal, Question, proposal, question};
 use super::record::{saturated, unix_ms};
 use super::shadow_loop::{ASKING, FAILED, PendingQuestion, WAITING};
+use super::views::STORE_PAUSE;
 use crate::agent::{Agent, Setup};
 use crate::costs::shadow_session;
 
 /// How often it is looked what time has changed, if nothing is known to be due earlier.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// The wait after the store refused something: it is not asked as fast as it can refuse.
-const STORE_PAUSE: Duration = Duration::from_secs(5);
 /// How long a question may take. 60 s: later the person does something else.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(60);
 

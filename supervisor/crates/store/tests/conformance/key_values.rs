@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use talon_store::{
-    Entry, Error, Key, KeySize, Namespace, PageRequest, PluginId, Quota, Resource, SwapResult, Usage,
+    Entry, Error, Key, KeySize, KeyValues, Namespace, PageRequest, PluginId, Quota, Resource, SwapResult,
+    Usage,
 };
 
 use crate::support::{Fixture, cases, key, namespace, plugin};
@@ -28,6 +29,7 @@ cases![
     what_is_imported_again_is_not_written,
     everything_is_there_after_opening_again,
     another_opener_sees_what_was_written,
+    several_openers_swap_and_remove_what_each_other_wrote,
 ];
 
 async fn what_was_set_is_read_until_it_is_deleted(Fixture { store, .. }: Fixture) {
@@ -150,23 +152,25 @@ async fn compare_and_set_swaps_only_what_is_expected(Fixture { store, .. }: Fixt
     assert_eq!(db.usage(&hello.plugin).await.unwrap(), Usage::default());
 }
 
-async fn of_many_swaps_of_one_value_each_counts_once(Fixture { store, .. }: Fixture) {
-    let (db, counter) = (store.key_values(), key("counter"));
-    let count = |db: Arc<dyn talon_store::KeyValues>, counter: Key| async move {
-        let hello = namespace("hello");
-        for _ in 0..10 {
-            let mut current = db.get(&hello.plugin, &counter).await.unwrap();
-            loop {
-                let number: u32 =
-                    current.as_deref().map_or(0, |text| std::str::from_utf8(text).unwrap().parse().unwrap());
-                let next = Some((number + 1).to_string().into_bytes());
-                match db.compare_and_set(&hello, &counter, current, next).await.unwrap() {
-                    SwapResult::Swapped => break,
-                    SwapResult::Conflict(found) => current = found,
-                }
+/// Counts up ten times.
+async fn count(db: Arc<dyn KeyValues>, counter: Key) {
+    let hello = namespace("hello");
+    for _ in 0..10 {
+        let mut current = db.get(&hello.plugin, &counter).await.unwrap();
+        loop {
+            let number: u32 =
+                current.as_deref().map_or(0, |text| std::str::from_utf8(text).unwrap().parse().unwrap());
+            let next = Some((number + 1).to_string().into_bytes());
+            match db.compare_and_set(&hello, &counter, current, next).await.unwrap() {
+                SwapResult::Swapped => break,
+                SwapResult::Conflict(found) => current = found,
             }
         }
-    };
+    }
+}
+
+async fn of_many_swaps_of_one_value_each_counts_once(Fixture { store, .. }: Fixture) {
+    let (db, counter) = (store.key_values(), key("counter"));
     let counting: Vec<_> = (0..8).map(|_| tokio::spawn(count(Arc::clone(&db), counter.clone()))).collect();
     for one in counting {
         one.await.unwrap();
@@ -286,6 +290,50 @@ async fn another_opener_sees_what_was_written(Fixture { store, open }: Fixture) 
     other.key_values().set(&namespace("hello"), &key("a"), b"2".to_vec()).await.unwrap();
     assert_eq!(store.key_values().get(&plugin("hello"), &key("a")).await.unwrap(), Some(b"2".to_vec()));
     other.close().await;
+}
+
+/// As several agents with one database do: none overwrites what another one wrote, and what one removes is gone for all.
+async fn several_openers_swap_and_remove_what_each_other_wrote(Fixture { store, open }: Fixture) {
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        others.push(open.clone().open().await.unwrap());
+    }
+    let counting: Vec<_> = others
+        .iter()
+        .chain([&store])
+        .map(|store| tokio::spawn(count(store.key_values(), key("counter"))))
+        .collect();
+    for one in counting {
+        one.await.unwrap();
+    }
+    let hello = namespace("hello");
+    for (number, other) in others.iter().enumerate() {
+        let (db, own) = (other.key_values(), key(&format!("of/{number}")));
+        assert_eq!(db.get(&hello.plugin, &key("counter")).await.unwrap(), Some(b"40".to_vec()));
+        db.set(&hello, &own, b"1".to_vec()).await.unwrap();
+    }
+    // One removes all of them, and says so in a value that the others read.
+    let first = store.key_values();
+    let page = first.entries(&hello.plugin, "of/", &PageRequest::default()).await.unwrap();
+    assert_eq!(page.items.len(), others.len());
+    for Entry { key, .. } in page.items {
+        assert!(first.delete(&hello.plugin, &key).await.unwrap());
+    }
+    first.set(&hello, &key("epoch"), b"2".to_vec()).await.unwrap();
+    for (number, other) in others.iter().enumerate() {
+        let (db, own) = (other.key_values(), key(&format!("of/{number}")));
+        assert_eq!(db.get(&hello.plugin, &key("epoch")).await.unwrap(), Some(b"2".to_vec()));
+        assert!(db.entries(&hello.plugin, "of/", &PageRequest::default()).await.unwrap().items.is_empty());
+        // What it knows from before changes nothing any more.
+        let swap = |next: Option<&[u8]>| {
+            db.compare_and_set(&hello, &own, Some(b"1".to_vec()), next.map(<[u8]>::to_vec))
+        };
+        assert_eq!(swap(Some(b"2")).await.unwrap(), SwapResult::Conflict(None));
+        assert_eq!(swap(None).await.unwrap(), SwapResult::Conflict(None));
+    }
+    for other in others {
+        other.close().await;
+    }
 }
 
 async fn entries_and_sizes_come_in_order_and_in_pages(Fixture { store, .. }: Fixture) {

@@ -19,13 +19,13 @@ mod upgrades;
 
 use support::{on_postgres, on_sqlite};
 
-// Promises: STORE-1
+// Promises: SHADOW-97, STORE-1
 #[test]
 fn sqlite_key_values() {
     on_sqlite(key_values::CASES);
 }
 
-// Promises: STORE-1
+// Promises: SHADOW-97, STORE-1
 #[test]
 fn postgres_key_values() {
     on_postgres("postgres_key_values", key_values::CASES);
