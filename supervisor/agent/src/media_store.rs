@@ -4,8 +4,10 @@
 //! one more, `ABOUT`, with its name and type. They go with their session, and with `talon forget`; `talon
 //! backup` has them, since they are in the database, and `talon export` writes them below `media/`.
 
+mod request_media;
 mod sources;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +39,8 @@ pub struct MediaStore {
     keys: RwLock<MediaKeys>,
     /// Locked while something is added, so that two turns do not both think that there is room.
     adding: Mutex<()>,
+    /// What requests added whose turns have not begun, and no other request has, by the beginnings of its keys.
+    undecided: parking_lot::Mutex<HashSet<String>>,
 }
 
 /// A stored image or file, by the beginning of its keys.
@@ -63,7 +67,8 @@ impl MediaStore {
     /// Never, since the namespace is valid; the type is that of the caller's other errors.
     pub fn new(key_values: Arc<dyn KeyValues>, keys: MediaKeys) -> Result<Self, Error> {
         let plugin = PluginId::new(MEDIA_NAMESPACE)?;
-        Ok(Self { key_values, plugin, keys: RwLock::new(keys), adding: Mutex::default() })
+        let (adding, undecided) = (Mutex::default(), parking_lot::Mutex::default());
+        Ok(Self { key_values, plugin, keys: RwLock::new(keys), adding, undecided })
     }
 
     /// Applies another configuration.
@@ -76,8 +81,8 @@ impl MediaStore {
     /// # Errors
     /// When the database cannot be read or written; [`Error::Quota`] if all sessions together have too much.
     pub async fn add(&self, session: &str, images: &[ImageWithBytes]) -> Result<(), Error> {
-        let each = images.iter().map(|(image, bytes)| NewBlob { digest: &image.digest, bytes, about: None });
-        self.add_blobs(session, each.collect()).await
+        self.decided(self.add_blobs(session, Self::image_blobs(images)).await?);
+        Ok(())
     }
 
     /// Stores files of a session, as [`MediaStore::add`] does.
@@ -85,18 +90,36 @@ impl MediaStore {
     /// # Errors
     /// As for images.
     pub async fn add_files(&self, session: &str, files: &[AttachmentWithBytes]) -> Result<(), Error> {
+        self.decided(self.add_blobs(session, Self::file_blobs(files)).await?);
+        Ok(())
+    }
+
+    fn image_blobs(images: &[ImageWithBytes]) -> Vec<NewBlob<'_>> {
+        images.iter().map(|(image, bytes)| NewBlob { digest: &image.digest, bytes, about: None }).collect()
+    }
+
+    fn file_blobs(files: &[AttachmentWithBytes]) -> Vec<NewBlob<'_>> {
         let each = files.iter().map(|(file, bytes)| NewBlob {
             digest: &file.digest,
             bytes,
             // It has only string keys, so serializing it cannot fail.
             about: Some(serde_json::to_vec(file).unwrap_or_default()),
         });
-        self.add_blobs(session, each.collect()).await
+        each.collect()
     }
 
-    async fn add_blobs(&self, session: &str, blobs: Vec<NewBlob<'_>>) -> Result<(), Error> {
+    /// They stay, whatever becomes of the request.
+    fn decided(&self, added: Vec<String>) {
+        let mut undecided = self.undecided.lock();
+        for beginning in &added {
+            undecided.remove(beginning);
+        }
+    }
+
+    /// Returns the beginnings of the keys of what is new, which is not decided about yet.
+    async fn add_blobs(&self, session: &str, blobs: Vec<NewBlob<'_>>) -> Result<Vec<String>, Error> {
         if blobs.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let keys = *self.keys.read();
         let _alone = self.adding.lock().await;
@@ -114,6 +137,8 @@ impl MediaStore {
         let mut sum: u64 = stored.iter().map(|(_, blob)| blob.bytes).sum();
         let more_files = new.iter().filter(|blob| blob.about.is_some()).count();
         let mut files = stored.iter().filter(|(_, blob)| blob.about.is_some()).count();
+        let sent_again = stored.iter().filter(|stored| blobs.iter().any(|blob| same(stored, blob)));
+        self.decided(sent_again.map(|(_, blob)| blob.prefix.clone()).collect());
         // The oldest first; what is sent again stays.
         stored.retain(|stored| !blobs.iter().any(|blob| same(stored, blob)));
         for (_, oldest) in &stored {
@@ -129,6 +154,7 @@ impl MediaStore {
         let quota = Quota { bytes: keys.total_bytes, keys: MAX_PIECES };
         let namespace = Namespace { plugin: self.plugin.clone(), quota };
         let now = Timestamp::now().as_millis();
+        let mut added = Vec::new();
         for blob in new {
             let beginning = format!("{session}/{now:0TIME_DIGITS$}.{}", blob.digest);
             if let Err(error) = self.write(&namespace, &beginning, blob).await {
@@ -136,10 +162,13 @@ impl MediaStore {
                 for (_, part) in self.stored(&format!("{beginning}/")).await? {
                     self.delete(&part).await?;
                 }
+                self.decided(added);
                 return Err(error);
             }
+            self.undecided.lock().insert(beginning.clone());
+            added.push(beginning);
         }
-        Ok(())
+        Ok(added)
     }
 
     async fn write(&self, namespace: &Namespace, beginning: &str, blob: &NewBlob<'_>) -> Result<(), Error> {

@@ -10,6 +10,7 @@
 //! - `pending`: a message that is not answered yet; `store`: their rows, and which event was the last
 //! - `plugin_events`, `event_reader`: the plugins' events, in their order, and buttons never behind messages that wait for room; `lane`, `conversation`: the messages of one sender or group, one after the other
 //! - `files`, `fetch_places`: what came with a message, fetched for few at once; `typing`, `verbose`: what is shown while a turn runs: that it does, and its calls
+//! - `session_command`, `session_settings`: what people set of their sessions by commands of a chat
 //! - `prompts`: approvals and questions with their buttons; `decision`: what a button or a text decides
 //! - `send`: one call of a channel's action; `outbound`: a text until it is sent; `open`: the calls that open channels
 //!
@@ -31,6 +32,8 @@ mod prompts;
 mod routing;
 mod send;
 mod service;
+mod session_command;
+mod session_settings;
 mod store;
 mod subject;
 mod typing;

@@ -15,6 +15,7 @@ use super::outbound::OutboundText;
 use super::prompts::is_answered_with;
 use super::routing::{Drop, Route, is_addressed, route};
 use super::service::{AcceptOutcome, Channels};
+use super::session_command::SessionCommand;
 use super::store::AnsweredQuestion;
 
 /// The most events that are read before their number is stored.
@@ -180,7 +181,8 @@ impl Channels {
         }
     }
 
-    /// Takes a message: it answers a question that waits, or becomes a turn.
+    /// Takes a message: it is a command, answers a question that waits, or becomes a turn. A command is carried out once more if its event
+    /// comes again, and in the same order.
     async fn hear(
         self: &Arc<Self>,
         entry: &ChannelEntry,
@@ -207,6 +209,12 @@ impl Channels {
                 return Ok(());
             }
         };
+        if message.files.is_empty()
+            && let Some(command) = SessionCommand::parse(&message.text)
+        {
+            self.carry_out(entry, &message, &route, command).await;
+            return Ok(());
+        }
         {
             let mut heard = self.heard.lock().await;
             heard.last = heard.last.max(number);
@@ -237,8 +245,9 @@ impl Channels {
         let Some(entry) = self.entries().into_iter().find(of_plugin) else { return Ok(false) };
         let (setup, speaker) = (self.agent.setup(), &message.speaker);
         let Ok(route) = route(&entry, &setup.settings.agent, speaker) else { return Ok(false) };
-        let is_text =
-            message.files.is_empty() && is_addressed(&entry, speaker, &message.text, message.mentioned);
+        let is_text = message.files.is_empty()
+            && is_addressed(&entry, speaker, &message.text, message.mentioned)
+            && SessionCommand::parse(&message.text).is_none();
         // One whose turn came, although its event does not count as read yet.
         let is_asked = || {
             let lanes = self.lanes.lock();

@@ -137,3 +137,29 @@ async fn the_oldest_files_of_a_session_make_room_and_images_stay() {
     assert!(!listed.contains(&all[0].0));
     assert_eq!(has(&media, "one", &[&picture]).await, [true]);
 }
+
+// Promises: GW-303
+#[tokio::test]
+async fn what_came_with_a_refused_request_goes_unless_another_one_has_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = store(&directory).await;
+    let media = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("a store");
+    let (old, new, shared) = (image(1, 100), image(2, 100), image(3, 100));
+    let text = file("a.txt", b"a report".to_vec());
+    media.add("one", std::slice::from_ref(&old)).await.expect("stored");
+    let all = [old.clone(), new.clone(), shared.clone()];
+    let refused = media.add_request("one", &all, std::slice::from_ref(&text)).await.expect("stored");
+    assert_eq!(has(&media, "one", &[&old, &new, &shared]).await, [true, true, true]);
+    // Of a turn that begins meanwhile, with one of them.
+    let begun = media.add_request("one", std::slice::from_ref(&shared), &[]).await.expect("stored");
+    drop(begun);
+    refused.take_back().await.expect("deleted");
+    assert_eq!(has(&media, "one", &[&old, &new, &shared]).await, [true, false, true]);
+    assert_eq!(AttachmentSource::list(&media, "one").await, []);
+    // Over a channel it came as well.
+    let first = media.add_request("one", std::slice::from_ref(&new), &[]).await.expect("stored");
+    media.add("one", std::slice::from_ref(&new)).await.expect("it is there");
+    first.take_back().await.expect("deleted");
+    assert_eq!(has(&media, "one", &[&new]).await, [true]);
+    assert!(media.undecided.lock().is_empty());
+}

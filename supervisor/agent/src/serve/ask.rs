@@ -23,14 +23,15 @@ use super::limits::{
 };
 use super::sampling::known_sampling;
 use super::service::Service;
-use super::session_change::{known_model, known_patterns, known_thinking, known_verbosity};
+use super::session_change::{known_patterns, known_verbosity};
 use super::turn_stream::Chunks;
-use crate::agent::{CANCEL_WAIT, CREATED, TurnRequest};
+use crate::agent::{CANCEL_WAIT, CREATED, TurnRequest, known_model, known_thinking};
 use crate::answer::Schema;
 use crate::driver::MessageOrigin;
 use crate::error_status::{no_session, store_error_status};
 use crate::media::{AcceptedMedia, accept};
 use crate::prompt::Verbosity;
+use crate::turns::ChunkFilter;
 
 impl Service {
     pub(super) async fn ask(
@@ -69,7 +70,9 @@ impl Service {
             ends_at_limit,
             metadata,
             told,
+            chunks,
         } = request;
+        let filter = ChunkFilter::parse(&chunks)?;
         let text = self.with_conversation(text, told)?;
         let text = self.with_client_results(client, &session_id, text, client_results).await?;
         if text.trim().is_empty() {
@@ -142,8 +145,8 @@ impl Service {
             wish.origin.channel = channel_of(client, &channel)?;
         }
         let id = session.id.to_string();
-        self.agent.media.add(&id, &images).await.map_err(|error| media_status(&error))?;
-        self.agent.media.add_files(&id, &files).await.map_err(|error| media_status(&error))?;
+        let media = self.agent.media.add_request(&id, &images, &files).await;
+        let media = media.map_err(|error| media_status(&error))?;
         let has_media = !images.is_empty() || !files.is_empty();
         drop((images, files));
         let failed = |error: Error| store_error_status(&error);
@@ -152,7 +155,18 @@ impl Service {
             self.agent.media.forget(&id).await.map_err(failed)?;
             return Err(no_session(&id));
         }
-        self.begin(&session, wish, busy).await
+        let begun = self.begin(&session, wish, busy, filter).await;
+        if begun.is_err()
+            && let Err(error) = media.take_back().await
+        {
+            let error = talon_error_chain::error_chain(&error);
+            tracing::warn!(
+                session = id,
+                error,
+                "images or files of a message that was refused stay with its session"
+            );
+        }
+        begun
     }
 
     /// Creates a session for a client's first question.

@@ -12,9 +12,9 @@ use super::client::Client;
 use super::limits::{MAX_PLAIN_REQUEST_BYTES, MAX_STOP_BYTES, MAX_STOPS};
 use super::sampling::known_sampling;
 use super::service::Service;
-use super::session_change::{known_model, known_patterns, known_thinking, known_verbosity};
+use super::session_change::{known_patterns, known_verbosity};
 use super::turn_stream::{self, Chunks};
-use crate::agent::TurnRequest;
+use crate::agent::{TurnRequest, known_model, known_thinking};
 use crate::driver::ClientSide;
 use crate::hooks::Stage;
 use crate::prompt::Verbosity;
@@ -22,6 +22,7 @@ use crate::stateless::{
     ConversationError, ConversationReader, PassingImages, client_result, known_choice, known_tools,
     told_conversation,
 };
+use crate::turns::ChunkFilter;
 
 impl Service {
     pub(super) async fn complete(
@@ -46,7 +47,9 @@ impl Service {
             one_call,
             stop,
             seed,
+            chunks,
         } = request;
+        let filter = ChunkFilter::parse(&chunks)?;
         if stop.len() > MAX_STOPS || stop.iter().any(|text| text.is_empty() || text.len() > MAX_STOP_BYTES) {
             let why = format!("it is at most {MAX_STOPS} texts of 1 to {MAX_STOP_BYTES} bytes");
             return Err(ConversationError::Invalid { field: "stop".to_owned(), why }.into());
@@ -95,7 +98,7 @@ impl Service {
         let channel = channel_of(client, &channel)?;
         let (running, following) =
             self.agent.complete(&client.sender, channel, conversation.turn, request, images).await?;
-        Ok(turn_stream::of_no_session(following, running))
+        Ok(turn_stream::of_no_session(following.filtered(filter), running))
     }
 
     /// The tools of a client, if it brings some.

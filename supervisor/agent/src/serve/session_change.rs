@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use talon_agent_settings::{Sampling, Thinking, Tier, is_pattern};
+use talon_agent_settings::{Sampling, is_pattern};
 use talon_proto::agent::{self, ToolList};
 use talon_store::SessionChange;
 use talon_store::limits::MAX_METADATA_VALUE_BYTES;
@@ -11,7 +11,7 @@ use tonic::Status;
 use super::limits::{MAX_NOTED, MAX_PATTERNS};
 use super::sampling::known_sampling;
 use super::service::Service;
-use crate::agent::{LOCAL_ONLY, OWN_KEYS, SAMPLING, Setup, TOOLS, VERBOSE, thinking};
+use crate::agent::{LOCAL_ONLY, OWN_KEYS, SAMPLING, TOOLS, VERBOSE, known_model, known_thinking};
 use crate::prompt::Verbosity;
 
 /// What a client wants of a session otherwise. An absent field stays, and an empty one is as configured.
@@ -113,27 +113,6 @@ pub(super) fn known_verbosity(word: String) -> Result<Option<String>, Status> {
         return Err(Status::invalid_argument("how detailed answers are is low or high"));
     }
     Ok(Some(word))
-}
-
-/// Checks the name of a model; `None` for an empty one.
-pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, Status> {
-    if model.is_empty() {
-        return Ok(None);
-    }
-    match setup.environment.chain.catalog().find(model) {
-        Ok(_) => Ok(Some(model.to_owned())),
-        Err(_) if Tier::of_route(model).is_some() => Ok(Some(model.to_owned())),
-        Err(unknown) => Err(Status::invalid_argument(talon_child::truncate(unknown.to_string()))),
-    }
-}
-
-/// Parses how long a model thinks; `None` for the configured value.
-pub(super) fn known_thinking(word: &str) -> Result<Option<Thinking>, Status> {
-    if word.is_empty() {
-        return Ok(None);
-    }
-    let unknown = || Status::invalid_argument("how long a model thinks is off, low, medium or high");
-    thinking(word).map(Some).ok_or_else(unknown)
 }
 
 /// Checks that each pattern can match something.

@@ -159,6 +159,18 @@ The answer to `open` lists in `supports` what the channel can beside sending tex
 
 A session whose `verbose` is on has its calls shown in the conversation, with arguments and results.
 
+## Commands
+
+A message that begins with one of these is no message to the model: it is carried out, and answered, at once. What is set holds for the conversation
+in which it was written from the next message on: the person's own session, or their group's. In a group everybody may look, and who is listed in
+`agent.groups.GROUP.approvers` may set. Each change is in the audit log.
+
+| | |
+|---|---|
+| `/model`, `/model NAME`, `/model default` | the model that answers, by a name of `talon model list` or as a tier (`talon/cheap`); an unknown name is answered with those there are |
+| `/thinking off`, `low`, `medium`, `high`, `default` | how long the model thinks |
+| `/verbose on`, `/verbose off` | whether calls are shown, with arguments and results |
+
 ## What becomes of the answer
 
 | status | effect |
@@ -257,7 +269,7 @@ pub(super) fn texts(role: Role) -> Texts {
         Role::Channel => Texts {
             title: "Channel",
             about: "A channel is a place where people talk to the agent: a chat service, a web hook of another program. A plugin tells \
-                    what they write, and its action brings the answers. [Telegram](channels.md#telegram) and a \
+                    what they write, and its action brings the answers. [Telegram](channels.md#telegram), [Slack](channels.md#slack) and a \
                     [web hook](channels.md#a-web-hook) come with Talon.",
             example: "extensions:\n  channels:\n    - { action: telegram.channel, name: telegram, senders: [\"123456789\"], approve: [\"123456789\"] }\n",
             answers: CHANNEL.into(),
