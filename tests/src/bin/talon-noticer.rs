@@ -97,6 +97,8 @@ impl Noticer {
 
     async fn run(&self, id: &str, action: &str, args: &BTreeMap<String, String>) -> String {
         let arg = |name: &str| args.get(name).cloned().unwrap_or_default();
+        // It counts from now on: a release that is asked for because of what a call tells may come before the call waits for it.
+        let released = self.release.notified();
         match action {
             "tell" => {
                 let steps: u32 = arg("steps").parse().unwrap_or(3);
@@ -104,7 +106,7 @@ impl Noticer {
                     self.send(progress(id, step.into(), Some(steps.into()), &arg("message")));
                 }
                 // The answer may overtake notices on another stream; the test checks first, then releases it.
-                self.release.notified().await;
+                released.await;
                 format!("told {steps}")
             }
             "print" => {
@@ -112,7 +114,7 @@ impl Noticer {
                 for text in texts {
                     self.send(output(id, vec![text]));
                 }
-                self.release.notified().await;
+                released.await;
                 "printed".to_owned()
             }
             "print_flood" => {
@@ -121,12 +123,12 @@ impl Noticer {
                     self.send(output("nobody", vec!["of nobody".to_owned()]));
                 }
                 self.send(output(id, vec!["x".repeat(1 << 20)]));
-                self.release.notified().await;
+                released.await;
                 "flooded".to_owned()
             }
             "hold" => {
                 self.send(progress(id, 1.0, None, id));
-                self.release.notified().await;
+                released.await;
                 "held".to_owned()
             }
             "release" => {
@@ -206,8 +208,9 @@ impl Notices for Noticer {
     type ListenStream = std::pin::Pin<Box<dyn Stream<Item = Result<Notice, Status>> + Send>>;
 
     async fn listen(&self, _: Request<ListenRequest>) -> Result<Response<Self::ListenStream>, Status> {
-        eprintln!("somebody listens");
+        // First: who reads that somebody listens may have something told at once.
         let notices = BroadcastStream::new(self.notices.subscribe());
+        eprintln!("somebody listens");
         if self.missed.swap(false, Ordering::SeqCst) {
             self.send_changed();
         }
