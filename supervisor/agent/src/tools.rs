@@ -12,7 +12,7 @@
 //! Whether a call is *allowed* is decided by the host, at every call: an offer only says what a model sees.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use talon_client::tool;
@@ -31,6 +31,7 @@ mod pattern_intersection;
 mod refusal;
 mod result;
 mod search;
+mod tool_cache;
 mod turn_actions;
 
 pub use attachment_action::{READ_ATTACHMENT_ACTION, read_attachment_action, read_attachment_tool};
@@ -145,7 +146,7 @@ pub(crate) fn neutralize_json(value: Value) -> Value {
 /// All tools that a model is offered, by name.
 #[derive(Debug, Default)]
 pub struct Offer {
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, Arc<Tool>>,
     /// Those that are shown only when they are of use.
     hidden: BTreeSet<String>,
 }
@@ -157,7 +158,7 @@ impl Offer {
     pub fn new<'a>(actions: impl IntoIterator<Item = (&'a str, &'a Action)>) -> Self {
         let tools = actions.into_iter().filter(|(_, action)| !action.user_only && is_tool(action)).map(
             |(plugin, action)| {
-                let tool = Tool::new(plugin, action);
+                let tool = tool_cache::tool(plugin, action);
                 (tool.spec.name.clone(), tool)
             },
         );
@@ -167,7 +168,7 @@ impl Offer {
     /// Adds an action that is shown only when it is of use, unless it is offered already.
     #[must_use]
     pub fn with_hidden(mut self, plugin: &str, action: &Action) -> Self {
-        let tool = Tool::new(plugin, action);
+        let tool = tool_cache::tool(plugin, action);
         let name = tool.spec.name.clone();
         if !self.tools.contains_key(&name) {
             self.tools.insert(name.clone(), tool);
@@ -181,7 +182,7 @@ impl Offer {
     pub fn with_client_tools(mut self, specs: impl IntoIterator<Item = (ToolSpec, bool)>) -> Self {
         for (spec, is_strict) in specs {
             self.hidden.remove(&spec.name);
-            self.tools.insert(spec.name.clone(), Tool::of_client(spec, is_strict));
+            self.tools.insert(spec.name.clone(), Arc::new(Tool::of_client(spec, is_strict)));
         }
         self
     }
@@ -189,12 +190,12 @@ impl Offer {
     /// The tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tool> {
-        self.tools.get(name)
+        self.tools.get(name).map(Arc::as_ref)
     }
 
     /// Those that are shown, by name.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
-        self.tools.values().filter(|tool| !self.hidden.contains(&tool.spec.name))
+        self.tools.values().map(Arc::as_ref).filter(|tool| !self.hidden.contains(&tool.spec.name))
     }
 
     /// Whether a tool is shown only when it is of use.
@@ -205,7 +206,7 @@ impl Offer {
 
     /// Those that are shown only when they are of use.
     pub fn hidden(&self) -> impl Iterator<Item = &Tool> {
-        self.hidden.iter().filter_map(|name| self.tools.get(name))
+        self.hidden.iter().filter_map(|name| self.get(name))
     }
 }
 

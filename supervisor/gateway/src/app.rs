@@ -1,5 +1,6 @@
 //! What all routes share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -13,16 +14,19 @@ use crate::settings::Settings;
 use crate::socket_counters::SocketCounters;
 use crate::task_updates::TaskUpdates;
 
-/// The state of the router. Cheap to clone.
+/// The state of the router. Cheap to clone: each layer has one of its own for each request.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<AppParts>);
+
+/// What the state consists of.
+pub struct AppParts {
     /// Host and agent.
     pub backends: Backends,
-    settings: Arc<ArcSwap<Settings>>,
+    settings: ArcSwap<Settings>,
     pub(crate) credentials: Arc<dyn Authenticate>,
-    pub(crate) rates: Arc<Rates>,
+    pub(crate) rates: Rates,
     /// WebSocket connections, counted.
-    pub(crate) sockets: Arc<SocketCounters>,
+    pub(crate) sockets: SocketCounters,
     /// Places of turns that nobody waits for.
     pub(crate) background_turns: BackgroundTurns,
     /// Changes of the configuration.
@@ -43,20 +47,30 @@ impl App {
         credentials: Arc<dyn Authenticate>,
         ending: CancellationToken,
     ) -> Self {
-        Self {
+        Self(Arc::new(AppParts {
             backends,
-            settings: Arc::new(ArcSwap::from_pointee(settings)),
+            settings: ArcSwap::from_pointee(settings),
             credentials,
-            rates: Arc::default(),
-            sockets: Arc::default(),
+            rates: Rates::default(),
+            sockets: SocketCounters::default(),
             background_turns: BackgroundTurns::default(),
             config_updates: ConfigUpdates::default(),
             task_updates: TaskUpdates::default(),
             revocations: Revocations::default(),
             ending,
-        }
+        }))
     }
+}
 
+impl Deref for App {
+    type Target = AppParts;
+
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
+}
+
+impl AppParts {
     /// The settings as of now. A request keeps those that it began with.
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use talon_child::SharedRequests;
 use talon_proto::host::{self, CheckCredentialRequest, CredentialChange, WatchCredentialsRequest};
 use tonic::Code;
 
@@ -14,28 +15,34 @@ use crate::identity::{
 /// The wait before the supervisor is asked again for revocations: it is being replaced, or has no state.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Asks the supervisor for each request: a credential that was revoked a moment ago holds no more.
+/// Asks the supervisor about the credential of each request after it came: one that was revoked a moment ago holds no more. Requests that
+/// come while it is asked about theirs share the next question.
 pub(crate) struct HostCredentials {
     backends: Backends,
+    /// By id and digest.
+    checks: SharedRequests<(String, [u8; 32]), Result<Caller, AuthenticateError>>,
 }
 
 impl HostCredentials {
     pub(crate) fn new(backends: Backends) -> Self {
-        Self { backends }
+        Self { backends, checks: SharedRequests::default() }
     }
 }
 
 #[async_trait]
 impl Authenticate for HostCredentials {
     async fn caller(&self, credential: &Credential) -> Result<Caller, AuthenticateError> {
-        let request =
-            CheckCredentialRequest { id: credential.id().to_owned(), digest: credential.digest().to_vec() };
-        let answer = self.backends.host(&Caller::gateway()).check_credential(request).await;
-        match answer {
-            Ok(answer) => caller(answer.into_inner().credential.unwrap_or_default()),
-            Err(status) if status.code() == Code::Unauthenticated => Err(AuthenticateError::Invalid),
-            Err(status) => Err(AuthenticateError::Backend(status)),
-        }
+        let (id, digest) = (credential.id().to_owned(), *credential.digest());
+        self.checks.ask((id.clone(), digest), || check(self.backends.clone(), id, digest)).await
+    }
+}
+
+async fn check(backends: Backends, id: String, digest: [u8; 32]) -> Result<Caller, AuthenticateError> {
+    let request = CheckCredentialRequest { id, digest: digest.to_vec() };
+    match backends.host(&Caller::gateway()).check_credential(request).await {
+        Ok(answer) => caller(answer.into_inner().credential.unwrap_or_default()),
+        Err(status) if status.code() == Code::Unauthenticated => Err(AuthenticateError::Invalid),
+        Err(status) => Err(AuthenticateError::Backend(status)),
     }
 }
 

@@ -1,10 +1,9 @@
 //! How many connections there are, and what became of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use talon_listen::{Place, PlaceLimitError, PlaceLimiter, PlaceLimits};
 
 use crate::identity::Caller;
 use crate::settings::Limits;
@@ -12,24 +11,14 @@ use crate::settings::Limits;
 /// Counts WebSocket connections.
 #[derive(Debug, Default)]
 pub(crate) struct SocketCounters {
-    open: Mutex<OpenSockets>,
+    /// By the subject whose they are: several tokens of one subject are one caller.
+    open: Arc<PlaceLimiter<Arc<str>>>,
     messages: AtomicU64,
     cut: AtomicU64,
 }
 
-/// Connections that are open, by the subject whose they are: several tokens of one subject are one caller.
-#[derive(Debug, Default)]
-struct OpenSockets {
-    all: usize,
-    by_caller: HashMap<Arc<str>, usize>,
-}
-
 /// The place of an open connection, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct SocketPlace {
-    counters: Arc<SocketCounters>,
-    caller: Arc<str>,
-}
+pub(crate) type SocketPlace = Place<Arc<str>>;
 
 /// There are as many connections as there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -49,24 +38,13 @@ impl SocketCounters {
     ///
     /// # Errors
     /// [`SocketLimitError`]
-    pub(crate) fn enter(
-        counters: &Arc<Self>,
-        caller: &Caller,
-        limits: &Limits,
-    ) -> Result<SocketPlace, SocketLimitError> {
-        let key = caller.subject.as_str();
-        let mut open = counters.open.lock();
-        if open.all >= limits.websockets {
-            return Err(SocketLimitError::All(limits.websockets));
-        }
-        let own = open.by_caller.get(key).copied().unwrap_or(0);
-        if own >= limits.websockets_per_caller {
-            return Err(SocketLimitError::Caller(limits.websockets_per_caller));
-        }
-        let caller: Arc<str> = key.into();
-        open.by_caller.insert(Arc::clone(&caller), own + 1);
-        open.all += 1;
-        Ok(SocketPlace { counters: Arc::clone(counters), caller })
+    pub(crate) fn enter(&self, caller: &Caller, limits: &Limits) -> Result<SocketPlace, SocketLimitError> {
+        let limits = PlaceLimits { all: limits.websockets, of_one: limits.websockets_per_caller };
+        let place = self.open.take(Arc::<str>::from(caller.subject.as_str()), limits);
+        place.map_err(|limit| match limit {
+            PlaceLimitError::All(most) => SocketLimitError::All(most),
+            PlaceLimitError::OfOne(most) => SocketLimitError::Caller(most),
+        })
     }
 
     pub(crate) fn count_message(&self) {
@@ -79,7 +57,7 @@ impl SocketCounters {
 
     /// Connections that are open.
     pub(crate) fn open(&self) -> u64 {
-        self.open.lock().all as u64
+        self.open.taken() as u64
     }
 
     /// Messages of clients.
@@ -90,19 +68,6 @@ impl SocketCounters {
     /// Connections that were cut off because their clients read too slowly.
     pub(crate) fn cut(&self) -> u64 {
         self.cut.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for SocketPlace {
-    fn drop(&mut self) {
-        let mut open = self.counters.open.lock();
-        open.all -= 1;
-        if let Some(own) = open.by_caller.get_mut(&self.caller) {
-            *own -= 1;
-            if *own == 0 {
-                open.by_caller.remove(&self.caller);
-            }
-        }
     }
 }
 
@@ -125,9 +90,9 @@ mod tests {
     // Promises: GW-139
     #[test]
     fn one_caller_cannot_take_all_places() {
-        let counters = Arc::<SocketCounters>::default();
+        let counters = SocketCounters::default();
         let limits = Limits { websockets: 5, websockets_per_caller: 3, ..TEST_LIMITS };
-        let enter = |person, token| SocketCounters::enter(&counters, &caller(person, token), &limits);
+        let enter = |person, token| counters.enter(&caller(person, token), &limits);
         let mut held: Vec<_> = std::iter::from_fn(|| enter("ada", "1").ok()).collect();
         // Another token of hers is hers as well.
         assert_eq!((held.len(), enter("ada", "2").unwrap_err()), (3, SocketLimitError::Caller(3)));
@@ -135,6 +100,5 @@ mod tests {
         assert_eq!((counters.open(), enter("eve", "4").unwrap_err()), (5, SocketLimitError::All(5)));
         drop(held);
         assert_eq!(counters.open(), 0);
-        assert!(counters.open.lock().by_caller.is_empty(), "a free place is forgotten");
     }
 }

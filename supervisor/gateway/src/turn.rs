@@ -12,6 +12,11 @@ use crate::events::{Envelope, chunk};
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
 
+/// Which chunks of a turn its answer needs: pieces of text if it is streamed as text, and otherwise none.
+pub(crate) fn needed_chunks(streams: bool) -> String {
+    if streams { "text" } else { "none" }.to_owned()
+}
+
 /// A turn that has begun.
 #[derive(Debug)]
 pub(crate) struct Turn {

@@ -1,10 +1,9 @@
 //! `GetConfig`, `PatchConfig` and `ListConfigChanges`: the configuration, for administrators.
 
-use serde_json::{Map, Number, Value};
-use talon_proto::host::config_value::Kind;
+use talon_config_json::{bounded_json, message};
 use talon_proto::host::{
-    ConfigEdit, ConfigEntry, ConfigProblem, ConfigValue, GetConfigRequest, GetConfigResponse,
-    ListConfigChangesRequest, ListConfigChangesResponse, PatchConfigRequest, PatchConfigResponse,
+    ConfigEdit, ConfigEntry, ConfigProblem, GetConfigRequest, GetConfigResponse, ListConfigChangesRequest,
+    ListConfigChangesResponse, PatchConfigRequest, PatchConfigResponse,
 };
 use talon_sanitize::Raw;
 use tonic::{Code, Request, Response, Status};
@@ -13,7 +12,7 @@ use super::context::HostContext;
 use crate::config::overlay::{Edit, OverlayKeys};
 use crate::config::{ConfigRow, KeyPath, Role};
 use crate::peer::require;
-use crate::reload::{OverlayPatch, PatchError, PatchOutcome, PatchProblem, value_on_wire};
+use crate::reload::{OverlayPatch, PatchError, PatchOutcome, PatchProblem};
 use crate::to_wire::{draining, status_text, wire};
 
 /// The most changes of one request: more keys than the overlay usually holds.
@@ -38,7 +37,7 @@ pub(super) fn get(
     // Values in force, with the places where they are written.
     let in_force = loaded.in_force(running.as_ref().clone());
     let entry = |ConfigRow { key, value, layer, source, fixed }: ConfigRow| ConfigEntry {
-        value: Some(value_on_wire(&value)),
+        value: Some(message(&value)),
         layer: layer.as_str().to_owned(),
         source: wire(Raw::from(&source).line()),
         editable: fixed.is_none(),
@@ -157,7 +156,7 @@ fn edit(edit: ConfigEdit) -> Result<Edit, Status> {
         )));
     }
     let value = match edit.value {
-        Some(value) => Some(json(value, MAX_DEPTH).ok_or_else(|| {
+        Some(value) => Some(bounded_json(value, MAX_DEPTH).ok_or_else(|| {
             let text =
                 format!("{key}: a value is set, at most {MAX_DEPTH} levels deep, and its numbers are finite");
             Status::invalid_argument(status_text(text))
@@ -167,38 +166,9 @@ fn edit(edit: ConfigEdit) -> Result<Edit, Status> {
     Ok(Edit { key, value })
 }
 
-fn json(value: ConfigValue, depth: usize) -> Option<Value> {
-    let below = depth.checked_sub(1)?;
-    Some(match value.kind? {
-        Kind::Flag(flag) => Value::Bool(flag),
-        Kind::Integer(integer) => Value::from(integer),
-        Kind::Number(number) => Value::Number(Number::from_f64(number)?),
-        Kind::Text(text) => Value::String(text),
-        Kind::List(list) => {
-            Value::Array(list.values.into_iter().map(|value| json(value, below)).collect::<Option<_>>()?)
-        }
-        Kind::Map(map) => {
-            let entry = |(key, value)| Some((key, json(value, below)?));
-            Value::Object(map.values.into_iter().map(entry).collect::<Option<Map<_, _>>>()?)
-        }
-        Kind::None(_) => Value::Null,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // Promises: GW-127
-    #[test]
-    fn a_value_is_the_same_on_both_sides_and_bounded() {
-        let value = serde_json::json!({"a": [1, "x", true, 0.5, null], "b": {"c": -3}});
-        assert_eq!(json(value_on_wire(&value), MAX_DEPTH), Some(value));
-        let deep = (0..=MAX_DEPTH).fold(Value::from(1), |inner, _| Value::Array(vec![inner]));
-        assert_eq!(json(value_on_wire(&deep), MAX_DEPTH), None);
-        assert_eq!(json(ConfigValue { kind: Some(Kind::Number(f64::NAN)) }, 1), None);
-        assert_eq!(json(ConfigValue { kind: None }, 1), None);
-    }
 
     #[test]
     fn the_audit_log_names_some_keys_and_counts_the_others() {

@@ -13,7 +13,8 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 use talon_listen::{
-    BodyTimeout, ByteLimiter, BytePermit, ConnectionLimiter, ConnectionPermit, PermitBody, UnreadBody,
+    BodyTimeout, ByteLimiter, BytePermit, ConnectionLimiter, ConnectionPermit, PermitBody, PlaceLimitError,
+    UnreadBody,
 };
 use tonic::Status;
 use tonic::body::Body;
@@ -56,11 +57,10 @@ impl RequestLimiter {
     /// Admits a request.
     pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<AdmittedRequest, Status> {
         let principal = authorize(extensions, Role::Call)?.peer.principal();
-        let place = self.requests.acquire(principal.clone()).ok_or_else(|| {
-            let RequestLimits { all, of_one, all_key, of_one_key, .. } = self.limits;
-            let (most, whose, key) = match self.requests.usage().0 >= all {
-                true => (all, "all users", all_key),
-                false => (of_one, "one user", of_one_key),
+        let place = self.requests.acquire(principal.clone()).map_err(|limit| {
+            let (most, whose, key) = match limit {
+                PlaceLimitError::All(most) => (most, "all users", self.limits.all_key),
+                PlaceLimitError::OfOne(most) => (most, "one user", self.limits.of_one_key),
             };
             Status::resource_exhausted(format!(
                 "{most} requests of {whose} are the most at once: wait for some to be answered, or raise host.limits.{key}"

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
-use talon_listen::ConnectionPermit;
+use talon_listen::{ConnectionPermit, PlaceLimitError};
 use talon_plugin::{Event, EventKind, LogLine};
 use talon_proto::host;
 use talon_proto::host::{LogsRequest, WatchEventsRequest};
@@ -123,11 +123,10 @@ impl HostContext {
         extensions: &Extensions,
     ) -> Result<ConnectionPermit<Principal>, Status> {
         let peer = extensions.get::<Peer>().ok_or_else(|| Status::internal("a request without a peer"))?;
-        self.followers.acquire(peer.principal()).ok_or_else(|| {
-            let (all, of_one) = self.followers.limits();
-            let (most, whose, key) = match self.followers.usage().0 >= all {
-                true => (all, "all users", "follows"),
-                false => (of_one, "one user", "follows_per_user"),
+        self.followers.acquire(peer.principal()).map_err(|limit| {
+            let (most, whose, key) = match limit {
+                PlaceLimitError::All(most) => (most, "all users", "follows"),
+                PlaceLimitError::OfOne(most) => (most, "one user", "follows_per_user"),
             };
             Status::resource_exhausted(format!(
                 "{most} streams of events and logs of {whose} are the most at once: end one of them first, or raise host.limits.{key}"

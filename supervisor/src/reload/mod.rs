@@ -28,7 +28,7 @@ mod trigger;
 
 pub use outcome::ReplaceFailure;
 pub(crate) use outcome::{PluginOutcome, ReloadOutcome};
-pub(crate) use patch::{OverlayPatch, PatchError, PatchOutcome, PatchProblem, value_on_wire};
+pub(crate) use patch::{OverlayPatch, PatchError, PatchOutcome, PatchProblem};
 pub use reloader::Reloader;
 pub(crate) use reloader::ReloaderParts;
 pub(crate) use sighup::ReloadSignals;

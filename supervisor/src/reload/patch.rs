@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use talon_proto::host::ConfigValue;
+use talon_config_json::message;
 
 use super::overlay_write::OverlayWrite;
 use super::reloader::{NextConfig, Reloader};
@@ -179,31 +179,9 @@ fn problems(errors: &config::ConfigErrors) -> Vec<PatchProblem> {
 /// What differs at the edited keys.
 fn changes(edits: &[Edit], before: &OverlayDocument, after: &OverlayDocument) -> Vec<KeyChange> {
     let one = |edit: &Edit| {
-        let value = |document: &OverlayDocument| document.get(&edit.key).map(value_on_wire);
+        let value = |document: &OverlayDocument| document.get(&edit.key).map(message);
         let (before, after) = (value(before), value(after));
         (before != after).then(|| KeyChange { key: edit.key.steps().to_vec(), before, after })
     };
     edits.iter().filter_map(one).collect()
-}
-
-/// A value as a message.
-pub(crate) fn value_on_wire(value: &serde_json::Value) -> ConfigValue {
-    use serde_json::Value;
-    use talon_proto::host::config_value::Kind;
-    use talon_proto::host::{ConfigList, ConfigMap};
-    let kind = match value {
-        Value::Null => Kind::None(true),
-        Value::Bool(flag) => Kind::Flag(*flag),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => Kind::Integer(integer),
-            None => Kind::Number(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => Kind::Text(text.clone()),
-        Value::Array(items) => Kind::List(ConfigList { values: items.iter().map(value_on_wire).collect() }),
-        Value::Object(values) => {
-            let values = values.iter().map(|(key, value)| (key.clone(), value_on_wire(value))).collect();
-            Kind::Map(ConfigMap { values })
-        }
-    };
-    ConfigValue { kind: Some(kind) }
 }

@@ -96,7 +96,7 @@ impl Acceptor {
             Some(_) => (&self.limiter, RESERVED_FOR_ADMINISTRATORS),
             None => (&self.strangers, 0),
         };
-        let Some(place) = limiter.acquire_beside(peer.uid, reserved) else {
+        let Ok(place) = limiter.acquire_beside(peer.uid, reserved) else {
             if let Some(unsaid) = AT_CAPACITY.permit() {
                 let (most, most_per_uid) = limiter.limits();
                 tracing::warn!(

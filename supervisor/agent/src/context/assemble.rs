@@ -83,7 +83,7 @@ pub fn assemble(
     let mut sections = material.plan.sections(window, counter.count(&safety));
     let PromptMessages { mut messages, files_cut } =
         material.prompt.with_rules(&safety, sections.system, counter);
-    let system = count_messages(&messages, counter);
+    let (system, system_messages) = (count_messages(&messages, counter), messages.len());
     let mut tools =
         choose::choose(material.offer.tools(), material.request, material.used, sections.tools, counter);
 
@@ -133,12 +133,13 @@ pub fn assemble(
     }
 
     // The index is a message and counts with the tools.
-    let index = if stable_messages > material.prompt.stable_messages() {
-        index_tokens(&messages, stable_messages, counter)
+    let said = if stable_messages > material.prompt.stable_messages() {
+        count_messages(&messages, counter) - index_tokens(&messages, stable_messages, counter)
     } else {
-        0
+        // The first ones are counted already.
+        system + count_messages(&messages[system_messages..], counter)
     };
-    let total = count_messages(&messages, counter) + tools.tokens - index;
+    let total = said + tools.tokens;
     let status = window.status(total);
     let stats = Stats {
         accuracy: counter.accuracy(),

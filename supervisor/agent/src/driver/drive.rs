@@ -278,7 +278,8 @@ impl<'w> TurnRun<'w> {
     fn notify_transition(&mut self, record: &TransitionRecord) {
         let in_state = std::mem::replace(&mut self.entered, Instant::now()).elapsed();
         let (caller, left) = (&self.spec.caller, &record.budgets);
-        tracing::info!(
+        // With what is said at its end, a turn has one line unless somebody wants more.
+        tracing::debug!(
             target: "agent",
             session = %caller.session, turn = caller.turn, correlation_id = %caller.correlation_id, subagent = %caller.subagent,
             from = %record.from, state = %record.to, event = %record.event, iteration = record.iteration,

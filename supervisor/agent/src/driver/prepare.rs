@@ -144,16 +144,11 @@ impl TurnRun<'_> {
     /// The counter and window of the model that would be asked now. If another one answers in the end, its
     /// window was checked when it was chosen.
     fn target_model(&self, input_tokens: u64) -> TargetModel {
-        let request = Request {
-            tools: self.offer.tools().map(|tool| tool.spec.clone()).collect(),
-            ..Request::default()
-        };
-        let route = self
-            .environment
-            .chain
-            .route(&self.routing_request(&request, input_tokens))
-            .ok()
-            .map(|(_, route)| route);
+        // One tool stands for all: what matters of the others is their number.
+        let tools = self.offer.tools().take(1).map(|tool| tool.spec.clone()).collect();
+        let request = Request { tools, ..Request::default() };
+        let asked = self.routing_request_with(&request, self.offer.tools().count(), input_tokens);
+        let route = self.environment.chain.route(&asked).ok().map(|(_, route)| route);
         let catalog = self.environment.chain.catalog();
         let entry = route
             .and_then(|route| catalog.get(&route.candidates.first()?.model))
@@ -169,6 +164,16 @@ impl TurnRun<'_> {
     }
 
     pub(super) fn routing_request<'a>(&'a self, request: &'a Request, input_tokens: u64) -> ChainRequest<'a> {
+        self.routing_request_with(request, request.tools.len(), input_tokens)
+    }
+
+    /// The same for a request with so many tools.
+    fn routing_request_with<'a>(
+        &'a self,
+        request: &'a Request,
+        tools: usize,
+        input_tokens: u64,
+    ) -> ChainRequest<'a> {
         let task = match self.spec.task {
             // A person's question is a chat until a tool has returned something; then it is orchestration.
             Task::Chat if self.has_results() => Task::Orchestration,
@@ -177,7 +182,7 @@ impl TurnRun<'_> {
         ChainRequest {
             request,
             task,
-            complexity: Some(self.complexity(request)),
+            complexity: Some(self.complexity(tools)),
             input_tokens,
             vision: !self.spec.images.is_empty(),
             pins: &self.spec.pins,
@@ -202,9 +207,9 @@ impl TurnRun<'_> {
 
     /// The complexity of what the person asked; the agent's notes in the transcript, which have the same
     /// role, are excluded.
-    fn complexity(&self, request: &Request) -> Complexity {
+    fn complexity(&self, tools: usize) -> Complexity {
         let now = self.spec.caller.turn;
-        let mut messages: Vec<Message> = Vec::new();
+        let mut messages: Vec<&Message> = Vec::new();
         let mut asked = false;
         for past in self.transcript.messages() {
             if past.turn == now
@@ -213,10 +218,9 @@ impl TurnRun<'_> {
             {
                 continue;
             }
-            messages.push(past.message.clone());
+            messages.push(&past.message);
         }
-        complexity::judge(&Request { messages, tools: request.tools.clone(), ..Request::default() })
-            .complexity
+        complexity::judge_messages(&messages, tools).complexity
     }
 
     fn assemble(&self, counter: &dyn TokenCounter, window: Window) -> AssembledRequest {

@@ -5,8 +5,9 @@
 //! replaced is waited for ([`talon_client::RECONNECT_WINDOW`]). Requests that can be repeated safely are; a
 //! call that may have been made is a [`HostError`].
 //!
-//! The list of actions is requested for each turn. That takes two requests over a local socket, and a cached
-//! list would have to be invalidated when plugins start, stop, change, or are approved.
+//! The list of actions is requested for each turn, after it has begun. That takes two requests over a local socket, and
+//! a cached list would have to be invalidated when plugins start, stop, change, or are approved. Turns that begin while
+//! it is requested share the next request.
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use prost::Message as _;
 use talon_agent_settings::milliseconds;
+use talon_child::SharedRequests;
 use talon_client::{CallError, Client, RequestFate};
 use talon_extensions::EntryKey;
 use talon_guard::Raw;
@@ -29,7 +31,7 @@ use tokio::net::UnixStream;
 use tonic::{Code, Status};
 
 use crate::bus::HostFeed;
-use crate::driver::{CallUpdate, Host, HostCall, HostError, Progress};
+use crate::driver::{CallUpdate, DeclaredPlugins, Host, HostCall, HostError, Progress};
 use crate::hooks::{AcceptedJobs, EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
 use crate::notify::HostEvents;
 use crate::proposals::{Declaration, Declarations, withdrawn};
@@ -58,6 +60,8 @@ pub trait HostConnector: Send + Sync {
 /// The client of the supervisor's host service.
 pub struct HostClient {
     client: Client,
+    /// Lists of all actions.
+    tools: SharedRequests<(), Result<Arc<DeclaredPlugins>, HostError>>,
 }
 
 impl HostClient {
@@ -68,61 +72,74 @@ impl HostClient {
             let connect = Arc::clone(&connect);
             Box::pin(async move { connect.connect().await }) as talon_client::Connecting
         };
-        Self { client: Client::with_connector(Arc::new(connect)) }
+        Self { client: Client::with_connector(Arc::new(connect)), tools: SharedRequests::default() }
     }
 
-    /// What a plugin declares, for a model or all of it.
+    /// What a plugin declares, for people.
     ///
     /// # Errors
     /// The supervisor's answer: NOT_FOUND if there is no such plugin (any more).
-    async fn declared(&self, name: &str, for_model: bool) -> Result<Option<PluginCapabilities>, Status> {
-        let requests = self.client.ask(|mut host| {
-            let question = GetPluginRequest { name: name.to_owned(), for_model };
-            async move { host.get_plugin(question).await }
-        });
-        Ok(requests.await?.into_inner().capabilities)
+    async fn declared(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
+        declared(&self.client, name, false).await
     }
+}
 
-    /// The actions of a plugin for a model; `None` if it stopped since it was listed.
-    async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
-        match self.declared(name, true).await {
-            Err(status) if status.code() == Code::NotFound => Ok(None),
-            answer => answer,
-        }
+async fn declared(
+    client: &Client,
+    name: &str,
+    for_model: bool,
+) -> Result<Option<PluginCapabilities>, Status> {
+    let requests = client.ask(|mut host| {
+        let question = GetPluginRequest { name: name.to_owned(), for_model };
+        async move { host.get_plugin(question).await }
+    });
+    Ok(requests.await?.into_inner().capabilities)
+}
+
+/// The actions of a plugin for a model; `None` if it stopped since it was listed.
+async fn capabilities(client: &Client, name: &str) -> Result<Option<PluginCapabilities>, Status> {
+    match declared(client, name, true).await {
+        Err(status) if status.code() == Code::NotFound => Ok(None),
+        answer => answer,
     }
+}
+
+/// The actions of all plugins for a model.
+async fn list_tools(client: Client) -> Result<Arc<DeclaredPlugins>, HostError> {
+    let client = &client;
+    let listed = client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
+    let plugins = listed.await.map_err(unreachable)?.into_inner().plugins;
+    let up = plugins.into_iter().filter(|plugin| plugin.desired == "up").map(|plugin| plugin.name);
+    let requests = up.map(|name| async move {
+        let capabilities = capabilities(client, &name).await?;
+        Ok::<_, Status>(capabilities.map(|capabilities| (name, capabilities)))
+    });
+    let mut answers = futures_util::stream::iter(requests).buffered(MAX_CONCURRENT_QUERIES);
+    let (mut offered, mut tools, mut bytes, mut left_out) = (Vec::new(), 0, 0, 0);
+    while let Some(one) = answers.next().await {
+        let Some((name, capabilities)) = one.map_err(unreachable)? else { continue };
+        let (more_tools, more_bytes) = (capabilities.actions.len(), capabilities.encoded_len());
+        if tools + more_tools > MAX_TOOLS || bytes + more_bytes > MAX_TOOLS_BYTES {
+            left_out += more_tools;
+            continue;
+        }
+        tools += more_tools;
+        bytes += more_bytes;
+        offered.push((name, capabilities));
+    }
+    if left_out > 0 {
+        tracing::warn!(
+            target: "agent", left_out,
+            "more tools than a turn takes ({MAX_TOOLS}, {MAX_TOOLS_BYTES} bytes): name those that are needed in agent.allow"
+        );
+    }
+    Ok(Arc::new(offered))
 }
 
 #[async_trait]
 impl Host for HostClient {
-    async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError> {
-        let listed =
-            self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
-        let plugins = listed.await.map_err(unreachable)?.into_inner().plugins;
-        let up = plugins.into_iter().filter(|plugin| plugin.desired == "up").map(|plugin| plugin.name);
-        let requests = up.map(|name| async move {
-            let capabilities = self.capabilities(&name).await?;
-            Ok::<_, Status>(capabilities.map(|capabilities| (name, capabilities)))
-        });
-        let mut answers = futures_util::stream::iter(requests).buffered(MAX_CONCURRENT_QUERIES);
-        let (mut offered, mut tools, mut bytes, mut left_out) = (Vec::new(), 0, 0, 0);
-        while let Some(one) = answers.next().await {
-            let Some((name, capabilities)) = one.map_err(unreachable)? else { continue };
-            let (more_tools, more_bytes) = (capabilities.actions.len(), capabilities.encoded_len());
-            if tools + more_tools > MAX_TOOLS || bytes + more_bytes > MAX_TOOLS_BYTES {
-                left_out += more_tools;
-                continue;
-            }
-            tools += more_tools;
-            bytes += more_bytes;
-            offered.push((name, capabilities));
-        }
-        if left_out > 0 {
-            tracing::warn!(
-                target: "agent", left_out,
-                "more tools than a turn takes ({MAX_TOOLS}, {MAX_TOOLS_BYTES} bytes): name those that are needed in agent.allow"
-            );
-        }
-        Ok(offered)
+    async fn tools(&self) -> Result<DeclaredPlugins, HostError> {
+        self.tools.ask((), || list_tools(self.client.clone())).await.map(Arc::unwrap_or_clone)
     }
 
     async fn execute(
@@ -214,7 +231,7 @@ impl EntryStates for HostClient {
 impl AcceptedJobs for HostClient {
     async fn accepted_job_state(&self, job: &str, action: &str) -> Result<EntryState, RoleCallError> {
         let (plugin, name) = action.split_once('.').unwrap_or((action, ""));
-        let declared = match self.declared(plugin, false).await {
+        let declared = match self.declared(plugin).await {
             Ok(Some(declared)) => declared,
             Ok(None) => return Ok(EntryState::Waiting(format!("{plugin} has not said what it offers"))),
             Err(status) if status.code() == Code::NotFound => {
@@ -241,7 +258,7 @@ impl Declarations for HostClient {
             self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
         let plugins = listed.await.map_err(failed)?.into_inner().plugins;
         let requests = plugins.into_iter().map(|plugin| async move {
-            match self.declared(&plugin.name, false).await {
+            match self.declared(&plugin.name).await {
                 Ok(declared) => {
                     let actions = declared.map(|declared| declared.actions);
                     Ok(Some(Declaration { plugin: plugin.name, actions }))

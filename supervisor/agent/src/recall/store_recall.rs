@@ -132,7 +132,7 @@ impl StoreRecall {
 impl Recall for StoreRecall {
     async fn recall(&self, caller: &Caller, request: &str, pins: &Pins) -> Recollection {
         // A sub-agent has only its task.
-        if !self.keys.enabled || !caller.subagent.is_empty() {
+        if !self.keys.enabled || !caller.subagent.is_empty() || !self.memory.may_have_any() {
             return Recollection::default();
         }
         let (workflows, facts) =

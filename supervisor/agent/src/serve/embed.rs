@@ -104,7 +104,7 @@ impl Service {
 
 /// A place for a request of this sender.
 fn enter(places: &Arc<ConnectionLimiter<Arc<str>>>, sender: &Arc<str>) -> Result<BatchPermit, Status> {
-    places.acquire(Arc::clone(sender)).ok_or_else(|| {
+    places.acquire(Arc::clone(sender)).map_err(|_| {
         Status::resource_exhausted(format!(
             "{MAX_AT_ONCE} requests for vectors are being answered, or {MAX_OF_SENDER} of {sender}, which is the most: try again in a moment"
         ))

@@ -11,7 +11,9 @@ use std::task::{Context, Poll};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use talon_agent_settings::LimitKeys;
-use talon_listen::{BodyTimeout, ByteLimiter, ConnectionLimiter, ConnectionPermit, PermitBody, UnreadBody};
+use talon_listen::{
+    BodyTimeout, ByteLimiter, ConnectionLimiter, ConnectionPermit, PermitBody, PlaceLimitError, UnreadBody,
+};
 use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
@@ -55,11 +57,10 @@ impl<S> RequestLimiter<S> {
         let client = client?;
         let principal = client.principal();
         request.extensions_mut().insert(client);
-        let place = self.requests.acquire(principal.clone()).ok_or_else(|| {
-            let (all, of_one) = self.requests.limits();
-            let (most, whose, key) = match self.requests.usage().0 >= all {
-                true => (all, "all users", "requests"),
-                false => (of_one, "one user", "requests_per_user"),
+        let place = self.requests.acquire(principal.clone()).map_err(|limit| {
+            let (most, whose, key) = match limit {
+                PlaceLimitError::All(most) => (most, "all users", "requests"),
+                PlaceLimitError::OfOne(most) => (most, "one user", "requests_per_user"),
             };
             Status::resource_exhausted(format!(
                 "{most} requests of {whose} are the most at once: wait for some to be answered, or raise agent.limits.{key}"

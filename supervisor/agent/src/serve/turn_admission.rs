@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 use super::service::Service;
 use super::turn_stream::{self, Chunks};
 use crate::agent::{CANCEL_WAIT, EarlierTurn, TurnRequest};
-use crate::turns::QueueOutcome;
+use crate::turns::{ChunkFilter, QueueOutcome};
 
 /// How often it is tried to begin a turn while others are faster.
 const TRIES: usize = 8;
@@ -25,6 +25,7 @@ impl Service {
         session: &Session,
         wish: TurnRequest,
         busy: BusyMode,
+        filter: ChunkFilter,
     ) -> Result<Chunks, Status> {
         let id = session.id.to_string();
         let most = self.agent.setup().settings.agent.sessions.queue;
@@ -32,7 +33,7 @@ impl Service {
         for _ in 0..TRIES {
             if let Some(earlier) = self.earlier(session, &wish).await? {
                 return match earlier {
-                    EarlierTurn::Running(running) => turn_stream::joined(&id, &running),
+                    EarlierTurn::Running(running) => turn_stream::joined(&id, &running, filter),
                     EarlierTurn::Ended(turn, end) => Ok(turn_stream::ended(&id, turn, *end)),
                 };
             }
@@ -41,7 +42,7 @@ impl Service {
                 let mergeable = (busy == BusyMode::Merge && wish.may_be_merged())
                     .then(|| (wish.text.clone(), wish.origin.client_id.clone()));
                 match self.agent.queues.wait(session.id, most, mergeable).await? {
-                    QueueOutcome::Joined(running) => return turn_stream::joined(&id, &running),
+                    QueueOutcome::Joined(running) => return turn_stream::joined(&id, &running, filter),
                     QueueOutcome::Next(next) => place = Some(next),
                 }
             }
@@ -78,6 +79,7 @@ impl Service {
             match self.agent.ask(session, asked).await {
                 Ok((running, following)) => {
                     others.into_iter().for_each(|message| message.joined(&running));
+                    let following = following.filtered(filter);
                     return Ok(turn_stream::asked(following, running, wish.detached));
                 }
                 // The same message was faster, or another one. What was merged is told to ask again.

@@ -10,7 +10,7 @@ use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{Chunk, Started};
 use tonic::Status;
 
-use crate::turns::{RunningTurn, Subscription};
+use crate::turns::{ChunkFilter, RunningTurn, Subscription};
 
 /// The chunks of a turn, to one client.
 pub(super) type Chunks = BoxStream<'static, Result<Chunk, Status>>;
@@ -34,9 +34,10 @@ pub(super) fn of_no_session(following: Subscription, running: Arc<RunningTurn>) 
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED if too many follow it.
-pub(super) fn joined(session: &str, running: &RunningTurn) -> Result<Chunks, Status> {
+pub(super) fn joined(session: &str, running: &RunningTurn, filter: ChunkFilter) -> Result<Chunks, Status> {
     let started = repeated(session, running.turn(), &running.correlation_id);
-    Ok(running.hub.follow(|at| vec![started, Kind::Loop(at.clone())])?.boxed())
+    let following = running.hub.follow(|at| vec![started, Kind::Loop(at.clone())])?;
+    Ok(following.filtered(filter).boxed())
 }
 
 /// The stream of a turn that was asked for before, and is over.

@@ -1,6 +1,7 @@
 //! Texts measured in tokens: counting, cutting to a budget, dividing a budget.
 
 mod calibration;
+mod count_cache;
 mod counter;
 pub mod cut;
 mod shares;

@@ -19,6 +19,7 @@ use talon_store::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
+use super::chunk_filter::ChunkFilter;
 use crate::driver::Listener;
 use crate::metrics::Metrics;
 
@@ -94,6 +95,7 @@ enum StreamEnd {
 /// The queue of one follower.
 #[derive(Debug, Default)]
 struct FollowerQueue {
+    filter: ChunkFilter,
     /// Each with its size; a chunk is in memory once for all followers.
     chunks: VecDeque<(Arc<Kind>, usize)>,
     bytes: usize,
@@ -244,15 +246,22 @@ impl FollowerQueue {
         if self.gone {
             return false;
         }
+        if !self.filter.has(chunk) {
+            return true;
+        }
         let (chunks, total) = (self.chunks.len(), self.bytes.saturating_add(bytes));
-        let full = if is_piece(chunk) {
+        if chunks >= MAX_PIECES && self.join(chunk, bytes) {
+            return true;
+        }
+        let may_be_lost = is_piece(chunk) && self.filter == ChunkFilter::All;
+        let full = if may_be_lost {
             chunks >= MAX_PIECES || total > MAX_PIECE_BYTES
         } else {
             chunks >= MAX_WAITING || total > MAX_WAITING_BYTES
         };
         // Counted with all other followers' chunks, too.
         if full || !self.waiting.take(bytes) {
-            if is_piece(chunk) {
+            if may_be_lost {
                 self.lost += 1;
                 return true;
             }
@@ -267,6 +276,23 @@ impl FollowerQueue {
         self.chunks.push_back((Arc::clone(chunk), bytes));
         self.bytes = total;
         self.wake();
+        true
+    }
+
+    /// Adds a piece of text to the last one, where none may be left out. Returns whether it was.
+    fn join(&mut self, chunk: &Kind, bytes: usize) -> bool {
+        let (Kind::Text(more), ChunkFilter::Text) = (chunk, self.filter) else { return false };
+        let Some((last, size)) = self.chunks.back_mut() else { return false };
+        let Kind::Text(text) = &**last else { return false };
+        let total = self.bytes.saturating_add(bytes);
+        if more.whole || text.whole || total > MAX_WAITING_BYTES || !self.waiting.take(bytes) {
+            return false;
+        }
+        if let Kind::Text(text) = Arc::make_mut(last) {
+            text.text.push_str(&more.text);
+        }
+        *size += bytes;
+        self.bytes = total;
         true
     }
 
@@ -297,6 +323,26 @@ fn missing(lost: u64) -> Notice {
 pub(crate) struct Subscription {
     queue: Arc<Mutex<FollowerQueue>>,
     metrics: Arc<Metrics>,
+}
+
+impl Subscription {
+    /// Leaves out what its follower does not want.
+    pub(crate) fn filtered(self, filter: ChunkFilter) -> Self {
+        if filter != ChunkFilter::All {
+            let mut queue = self.queue.lock();
+            queue.filter = filter;
+            let chunks = std::mem::take(&mut queue.chunks);
+            for (chunk, bytes) in chunks {
+                if filter.has(&chunk) {
+                    queue.chunks.push_back((chunk, bytes));
+                } else {
+                    queue.bytes = queue.bytes.saturating_sub(bytes);
+                    queue.waiting.give_back(bytes);
+                }
+            }
+        }
+        self
+    }
 }
 
 impl Stream for Subscription {

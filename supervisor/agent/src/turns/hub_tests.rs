@@ -1,5 +1,5 @@
 use futures_util::{FutureExt as _, StreamExt as _};
-use talon_proto::agent::{Done, Text, ToolResult};
+use talon_proto::agent::{Done, Started, Text, ToolResult};
 
 use super::*;
 
@@ -87,6 +87,62 @@ async fn a_slow_reader_loses_pieces_of_text_alone_and_is_told() {
     assert!(missing.len() == 2 && missing[0].starts_with("5 pieces") && missing[1].starts_with("1 piece"));
     assert!(matches!(heard[MAX_PIECES + 1], Ok(Kind::ToolResult(_))));
     assert!(matches!(heard.last(), Some(Ok(Kind::Done(_)))));
+}
+
+// Promises: GW-290
+#[tokio::test]
+async fn a_follower_gets_the_chunks_that_it_wants_and_always_the_beginning_and_the_end() {
+    let hub = hub();
+    let follow = |word: &str| {
+        let begin = |at: &LoopState| vec![Kind::Started(Started::default()), Kind::Loop(at.clone())];
+        hub.follow(begin).expect("room").filtered(ChunkFilter::parse(word).expect("a word"))
+    };
+    let following = ["all", "text", "none"].map(follow);
+    hub.on_chunk(text("a"));
+    hub.on_chunk(approval("a", "pending"));
+    hub.on_chunk(result(1));
+    hub.on_chunk(Kind::Notice(missing(1)));
+    end(&hub);
+    let mut heard = Vec::new();
+    for following in following {
+        let kind = |chunk: Result<Kind, Status>| match chunk.expect("a chunk") {
+            Kind::Started(_) => "started",
+            Kind::Text(_) => "text",
+            Kind::Notice(_) => "notice",
+            Kind::Done(_) => "done",
+            _ => "other",
+        };
+        heard.push(rest(following).await.into_iter().map(kind).collect::<Vec<_>>());
+    }
+    assert_eq!(heard[0], ["started", "other", "text", "other", "other", "notice", "done"]);
+    assert_eq!(heard[1], ["started", "text", "notice", "done"]);
+    assert_eq!(heard[2], ["started", "done"]);
+    assert!(ChunkFilter::parse("some").is_err());
+}
+
+// Promises: GW-291
+#[tokio::test]
+async fn a_slow_reader_of_text_gets_all_of_it_or_is_cut_off() {
+    let hub = hub();
+    let [slow, slower] = [0, 1].map(|_| hub.follow(|_| vec![]).expect("room").filtered(ChunkFilter::Text));
+    let mut said = String::new();
+    for number in 0..MAX_PIECES * 3 {
+        let piece = format!("{number} ");
+        said.push_str(&piece);
+        hub.on_chunk(text(&piece));
+    }
+    let heard: Vec<_> = slow.take(MAX_PIECES).collect().await;
+    let pieces = heard.into_iter().map(|chunk| match chunk.expect("a piece").kind {
+        Some(Kind::Text(text)) => text.text,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(pieces.collect::<String>(), said);
+    for _ in 0..2 {
+        hub.on_chunk(text(&"x".repeat(MAX_WAITING_BYTES / 2)));
+    }
+    let heard = rest(slower).await;
+    assert!(heard.last().expect("a reason").is_err(), "a missing piece ends the stream");
+    assert_eq!(hub.waiting.0.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use talon_child::SharedRequests;
 use talon_store::Timestamp;
 
 use super::file::{self, ReadOutcome, Stamp};
@@ -31,6 +32,8 @@ pub struct WorkspaceFiles {
     /// Held by the one refresh with a time limit that may run, so that a disk that hangs blocks only one
     /// thread.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
+    /// Whether a refresh succeeded. Turns that begin while there is one share the next.
+    refreshes: SharedRequests<(), bool>,
 }
 
 /// The result of a refresh.
@@ -63,6 +66,7 @@ impl WorkspaceFiles {
             cache: Mutex::default(),
             snapshot: Mutex::default(),
             refresh_lock: Arc::default(),
+            refreshes: SharedRequests::default(),
         }
     }
 
@@ -108,18 +112,18 @@ impl WorkspaceFiles {
         if self.directory.is_none() {
             return true;
         }
-        let looked = async {
-            let turn = Arc::clone(&self.refresh_lock).lock_owned().await;
-            let watched = Arc::clone(self);
-            tokio::task::spawn_blocking(move || {
-                let _ = watched.current();
-                // It also holds the lock after its caller gave up, so that the next refresh starts after it.
-                drop(turn);
-            })
-            .await
-            .is_ok()
-        };
+        let looked = self.refreshes.ask((), || Arc::clone(self).refresh());
         tokio::time::timeout(wait, looked).await.unwrap_or(false)
+    }
+
+    async fn refresh(self: Arc<Self>) -> bool {
+        let turn = Arc::clone(&self.refresh_lock).lock_owned().await;
+        let refreshed = tokio::task::spawn_blocking(move || {
+            let _ = self.current();
+            // It also holds the lock after its caller gave up, so that the next refresh starts after it.
+            drop(turn);
+        });
+        refreshed.await.is_ok()
     }
 
     /// The problems found by the last refresh.

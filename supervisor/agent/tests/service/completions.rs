@@ -1,5 +1,6 @@
 //! Turns of no session, and tools of clients.
 
+use futures_util::StreamExt as _;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
     AskRequest, ClientCall, ClientResult, ClientTool, CompleteRequest, CompletionMessage, CompletionRefusal,
@@ -61,6 +62,37 @@ async fn a_completion_leaves_no_session_and_expires_with_the_agent() {
     let status = refused(client.complete(request(followed(&first))).await);
     assert_eq!(status.code(), Code::FailedPrecondition);
     assert_eq!(CompletionRefusal::of(&status).expect("a reason").reason, "turn_expired");
+}
+
+// Promises: GW-290
+#[tokio::test]
+async fn a_client_that_waits_for_the_whole_answer_is_sent_nothing_before_it() {
+    let place = TestDirectory::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let chunks =
+        |word: &str| CompleteRequest { chunks: word.to_owned(), ..request(vec![says("user", "hello")]) };
+    let stream = client.complete(chunks("none")).await.unwrap().into_inner();
+    let kinds: Vec<_> = stream.map(|chunk| chunk.unwrap().kind).collect().await;
+    let [Some(Kind::Started(_)), Some(Kind::Done(done))] = &kinds[..] else { panic!("{kinds:?}") };
+    assert_eq!(done.text, "Hello to you, too.");
+    let stream = client.complete(chunks("text")).await.unwrap().into_inner();
+    let kinds: Vec<_> = stream.map(|chunk| chunk.unwrap().kind).collect().await;
+    let text: String = kinds.iter().filter_map(|kind| Some(pieces_of(kind.as_ref()?))).collect();
+    assert_eq!(text, "Hello to you, too.");
+    assert!(!kinds.iter().any(|kind| matches!(kind, Some(Kind::Loop(_)))), "{kinds:?}");
+    let asked = AskRequest { chunks: "none".to_owned(), ..question("", "hello") };
+    let stream = client.ask(asked).await.unwrap().into_inner();
+    assert_eq!(stream.count().await, 2);
+    let status = refused(client.complete(chunks("some")).await);
+    assert_eq!(status.code(), Code::InvalidArgument);
+}
+
+fn pieces_of(kind: &Kind) -> &str {
+    match kind {
+        Kind::Text(text) => &text.text,
+        _ => "",
+    }
 }
 
 // Promises: GW-177

@@ -11,6 +11,7 @@
 //! | [`signals`] | signal handling |
 //! | [`exit`] | the exit of the process, as the supervisor sees it |
 //! | [`inherited`] | descriptors that came with a control message, checked before they are served |
+//! | `shared_requests` | requests whose answer serves all who ask at the same time |
 //! | `open_request` | with the feature `store`: the request to open a store, and why it was refused |
 //! | `session_file`, `yaml` | with the feature `store`: a session as a file that `talon import` reads |
 
@@ -28,7 +29,9 @@ pub mod yaml;
 
 mod error_text;
 mod json_format;
+mod shared_requests;
 
 pub use error_text::{MAX_STATUS_BYTES, truncate};
 pub use exit::ExitReason;
 pub use program::{Program, run_program};
+pub use shared_requests::SharedRequests;

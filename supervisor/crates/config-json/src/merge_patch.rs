@@ -39,7 +39,7 @@ fn collect(
             Value::Object(below) if below.is_empty() => return Err(MergePatchError::EmptyObject(key)),
             Value::Object(below) => collect(below, &key, edits)?,
             Value::Null => edits.push(ConfigEdit { key, value: None }),
-            value => edits.push(ConfigEdit { key, value: Some(message(value)) }),
+            value => edits.push(ConfigEdit { key, value: Some(message(&value)) }),
         }
     }
     Ok(())

@@ -9,7 +9,8 @@
 //! | [`PrefaceTimeout`] | how long a new connection may be silent |
 //! | [`PrefaceTimeout`] | how many frames it may send that are no part of a call |
 //! | [`BodyTimeout`] | how long a request's body may take |
-//! | [`ConnectionLimiter`] | how many connections and requests there are, in total and per user |
+//! | [`PlaceLimiter`] | how many of something there are, in total and per user, with limits that may change |
+//! | [`ConnectionLimiter`] | how many connections and requests there are, with limits that do not |
 //! | [`ByteLimiter`] | how many bytes of requests are held that are not whole, in total and per user |
 //! | [`PermitBody`] | answers that the client does not receive: each holds its permit until then |
 //! | [`LogThrottle`] | repeated log lines |
@@ -25,6 +26,7 @@ mod connection_limiter;
 pub mod delegation;
 mod path;
 mod permit_body;
+mod place_limiter;
 mod preface_timeout;
 mod throttle;
 mod trust;
@@ -34,6 +36,7 @@ pub use byte_limiter::{ByteLimiter, BytePermit, UnreadBody};
 pub use connection_limiter::{ConnectionLimiter, ConnectionPermit};
 pub use path::ShortPath;
 pub use permit_body::PermitBody;
+pub use place_limiter::{Place, PlaceLimitError, PlaceLimiter, PlaceLimits};
 pub use preface_timeout::{PREFACE_TIMEOUT, PrefaceTimeout};
 pub use throttle::LogThrottle;
 pub use trust::{UntrustedListenerError, check_listener};

@@ -24,6 +24,11 @@ pub use workflow::{Step, Workflow};
 /// The memories.
 #[async_trait]
 pub trait Memory: Send + Sync {
+    /// Whether there may be any; `false` only if nothing would be found.
+    fn may_have_any(&self) -> bool {
+        true
+    }
+
     /// Stores a memory. A known workflow, with this trigger, these steps and these owners, is counted
     /// instead.
     ///

@@ -18,7 +18,7 @@ pub trait Authenticate: Send + Sync + 'static {
 }
 
 /// Why a credential stands for nobody.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthenticateError {
     /// It is unknown, expired or revoked: which of these is not said.
     #[error("the credential does not hold: it is unknown, expired or revoked")]

@@ -1,9 +1,8 @@
 //! How many connections there are, in all and of one address: a client cannot lock out the others.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use talon_listen::{Place, PlaceLimiter, PlaceLimits};
 
 use super::traffic::Traffic;
 use crate::identity::ClientAddress;
@@ -11,66 +10,40 @@ use crate::identity::ClientAddress;
 /// Counts connections.
 #[derive(Debug)]
 pub(super) struct ConnectionLimiter {
-    counts: Mutex<Counts>,
+    places: Arc<PlaceLimiter<ClientAddress>>,
     traffic: Arc<Traffic>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    all: usize,
-    by_address: HashMap<ClientAddress, usize>,
 }
 
 /// A place, given back on drop.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
-    limiter: Arc<ConnectionLimiter>,
-    address: Option<ClientAddress>,
+    traffic: Arc<Traffic>,
+    _place: Place<ClientAddress>,
 }
 
 impl ConnectionLimiter {
     pub(super) fn new(traffic: Arc<Traffic>) -> Arc<Self> {
-        Arc::new(Self { counts: Mutex::default(), traffic })
+        Arc::new(Self { places: Arc::default(), traffic })
     }
 
     /// A place for a connection of this address; `None` for the address counts in the sum alone, as of a proxy, which has the
     /// connections of many. The limits are those of the moment; fewer ones close nothing.
     pub(super) fn acquire(
-        self: &Arc<Self>,
+        &self,
         address: Option<ClientAddress>,
         most: usize,
         most_per_address: usize,
     ) -> Option<ConnectionPermit> {
-        let mut counts = self.counts.lock();
-        if counts.all >= most {
-            return None;
-        }
-        if let Some(address) = address {
-            let own = counts.by_address.get(&address).copied().unwrap_or(0);
-            if own >= most_per_address {
-                return None;
-            }
-            counts.by_address.insert(address, own + 1);
-        }
-        counts.all += 1;
+        let limits = PlaceLimits { all: most, of_one: most_per_address };
+        let place = self.places.take(address, limits).ok()?;
         self.traffic.opened();
-        Some(ConnectionPermit { limiter: Arc::clone(self), address })
+        Some(ConnectionPermit { traffic: Arc::clone(&self.traffic), _place: place })
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut counts = self.limiter.counts.lock();
-        counts.all -= 1;
-        if let Some(address) = self.address
-            && let Some(own) = counts.by_address.get_mut(&address)
-        {
-            *own -= 1;
-            if *own == 0 {
-                counts.by_address.remove(&address);
-            }
-        }
-        self.limiter.traffic.closed();
+        self.traffic.closed();
     }
 }
 
@@ -91,7 +64,6 @@ mod tests {
         assert!(acquire(None).is_none());
         drop(held);
         assert_eq!(traffic.connections(), 0);
-        assert!(limiter.counts.lock().by_address.is_empty(), "a free place is forgotten");
         assert_eq!(std::iter::from_fn(|| acquire(None)).take(5).count(), 5);
     }
 }

@@ -25,7 +25,6 @@ use crate::access::require_chat;
 use crate::app::App;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
-use crate::socket_counters::SocketCounters;
 
 /// How much of a connection is read at once, and kept for it as long as it is open. 8 KiB: nearly all messages. The library's own 128 KiB would
 /// be most of what a connection costs that says nothing.
@@ -49,7 +48,7 @@ async fn upgrade(
         require_chat(&caller)?;
     }
     let limits = app.settings().limits;
-    let place = SocketCounters::enter(&app.sockets, &caller, &limits).map_err(|met| {
+    let place = app.sockets.enter(&caller, &limits).map_err(|met| {
         Problem::new(ProblemKind::TooManyRequests, met.to_string())
             .with_retry_after(std::time::Duration::from_secs(1))
     })?;

@@ -34,7 +34,7 @@ pub(super) fn edits_of_pairs(
         if edits.iter().any(|edit| edit.key == steps) {
             return Err(Failure::usage(format!("the key {key:?} is given twice: give it once")));
         }
-        edits.push(ConfigEdit { key: steps, value: value.map(message) });
+        edits.push(ConfigEdit { key: steps, value: value.as_ref().map(message) });
     }
     Ok(edits)
 }

@@ -42,6 +42,8 @@ fn open(path: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Conne
     connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
     // A damaged file must not make SQLite do more than fail.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Plans that depend on no parameter: otherwise some statements are compiled anew whenever one is bound.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -232,6 +234,12 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Op
         transaction.pragma_update(None, "user_version", migration.version).map_err(failed)?;
     }
     transaction.commit().map_err(failed)
+}
+
+/// Whether there is any memory.
+pub(super) fn has_memories(connection: &Connection, path: &Path) -> Result<bool, OpenError> {
+    let found = connection.query_row("SELECT EXISTS (SELECT 1 FROM memories)", [], |row| row.get(0));
+    found.map_err(|error| unusable(path, error))
 }
 
 fn unusable(path: &Path, error: rusqlite::Error) -> OpenError {

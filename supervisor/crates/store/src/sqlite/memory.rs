@@ -52,8 +52,13 @@ macro_rules! recall_sql {
 
 #[async_trait]
 impl Memory for SqliteStore {
+    fn may_have_any(&self) -> bool {
+        self.may_have_memories()
+    }
+
     async fn remember(&self, new: NewMemory) -> Result<UpsertedMemory, Error> {
         let memory = new.checked(Timestamp::now())?;
+        self.expect_memories();
         let words = text_search::to_fts5(&memory.search_text());
         self.write(move |db| {
             if let Some(known) = same_workflow(db, &memory)? {
@@ -151,6 +156,7 @@ impl Memory for SqliteStore {
 
     async fn import(&self, memory: StoredMemory) -> Result<bool, Error> {
         memory.check()?;
+        self.expect_memories();
         let words = text_search::to_fts5(&memory.search_text());
         self.write(move |db| {
             if find(db, memory.id)?.is_some() || same_workflow(db, &memory)?.is_some() {
@@ -174,7 +180,7 @@ impl SqliteStore {
     ) -> Result<Vec<T>, Error> {
         check_recall(text)?;
         let stems = stems(text);
-        if stems.is_empty() {
+        if stems.is_empty() || !self.may_have_memories() {
             return Ok(Vec::new());
         }
         let (text, owner) = (text.to_owned(), owner.map(ToOwned::to_owned));

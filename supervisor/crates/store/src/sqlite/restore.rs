@@ -22,6 +22,7 @@ impl SqliteStore {
         let (draft, turn) = self.run_cancellable(drafted).await?;
         let mut restored = draft.restored();
         if !check_only {
+            self.expect_memories();
             let (database, settings, from) = (self.path.clone(), self.settings.clone(), from.to_owned());
             let replaced = self.writer.run_exclusive(move |live| {
                 let _turn = turn;

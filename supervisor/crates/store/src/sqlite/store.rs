@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,6 +29,8 @@ pub(crate) struct SqliteStore {
     /// One backup or restore at a time: each copies the whole database.
     turns: Arc<Semaphore>,
     cancellation: Cancellation,
+    /// Whether there may be memories. While there is none, the one process that has the database opened looks for none.
+    may_have_memories: AtomicBool,
 }
 
 impl SqliteStore {
@@ -46,6 +49,7 @@ impl SqliteStore {
         connection::inspect(path, settings)?;
         let mut writing = connection::writer(path, settings)?;
         connection::migrate(&mut writing, path)?;
+        let may_have_memories = !settings.exclusive || connection::has_memories(&writing, path)?;
         let reading = (0..settings.readers).map(|_| connection::reader(path, settings));
         let readers = ReaderPool::start(reading.collect::<Result<_, _>>()?)
             .map_err(OpenError::file(path, "the threads that read cannot be started"))?;
@@ -59,7 +63,18 @@ impl SqliteStore {
             readers,
             turns: Arc::new(Semaphore::new(1)),
             cancellation: Cancellation::default(),
+            may_have_memories: AtomicBool::new(may_have_memories),
         })
+    }
+
+    /// Whether there may be memories; once there were some, there may be.
+    pub(super) fn may_have_memories(&self) -> bool {
+        self.may_have_memories.load(Ordering::Acquire)
+    }
+
+    /// Memories are about to be written.
+    pub(super) fn expect_memories(&self) {
+        self.may_have_memories.store(true, Ordering::Release);
     }
 
     /// Runs `work` in a transaction, possibly together with other writes. It may run twice. Returns after the

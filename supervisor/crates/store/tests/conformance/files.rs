@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use talon_store::{
-    Counters, Engine, Error, Expected, NewMessage, NewSession, OpenError, Role, Store, StoreOptions,
+    Counters, Engine, Error, Expected, NewMemory, NewMessage, NewSession, OpenError, Role, Store,
+    StoreOptions,
 };
 use tempfile::TempDir;
 
@@ -172,6 +173,35 @@ fn an_exclusive_opener_is_alone() {
         one.close().await;
         two.close().await;
         open(&path).exclusive().open().await.unwrap().close().await;
+    });
+}
+
+/// While there is no memory none is looked for, so each way in which one comes has to be noticed.
+// Promises: GW-295
+#[test]
+fn memories_are_found_that_come_to_a_database_without_any() {
+    let (directory, path) = scratch();
+    let copy = directory.path().join("copy.db");
+    let memory =
+        |content: &str| NewMemory { content: content.into(), source: "test".into(), ..NewMemory::default() };
+    runtime().block_on(async {
+        let store = open(&path).exclusive().open().await.unwrap();
+        let found = async |store: &Store| store.memory().related("green tea", None, 9).await.unwrap().len();
+        assert_eq!(found(&store).await, 0);
+        store.memory().remember(memory("Ada drinks green tea")).await.unwrap();
+        assert_eq!(found(&store).await, 1);
+        store.backup(&copy).await.unwrap();
+        store.close().await;
+        let again = open(&path).exclusive().open().await.unwrap();
+        assert_eq!(found(&again).await, 1, "of before");
+        again.close().await;
+        let other = open(&directory.path().join("other.db")).exclusive().open().await.unwrap();
+        assert_eq!(found(&other).await, 0);
+        other.restore(&copy, true).await.unwrap();
+        assert_eq!(found(&other).await, 0);
+        other.restore(&copy, false).await.unwrap();
+        assert_eq!(found(&other).await, 1, "restored");
+        other.close().await;
     });
 }
 

@@ -37,10 +37,10 @@ mod tests {
     #[test]
     fn values_come_back_as_they_were_and_stand_at_their_keys() {
         let any = value!({"a": [1, "x", true, 0.5, null], "b": {"c.d": -3}});
-        assert_eq!(json(&message(any.clone())), any);
-        let entry = |key: &[&str], any| ConfigEntry {
+        assert_eq!(json(&message(&any)), any);
+        let entry = |key: &[&str], any: Value| ConfigEntry {
             key: key.iter().map(|step| (*step).to_owned()).collect(),
-            value: Some(message(any)),
+            value: Some(message(&any)),
             ..ConfigEntry::default()
         };
         let entries =

@@ -127,11 +127,13 @@ fn is_plain(message: &Value) -> bool {
 
 /// Adds the content of a message to that of one before it.
 fn join(before: &mut Value, message: &Value) {
-    let (first, second) = (&before["content"], &message["content"]);
-    before["content"] = match (first.as_str(), second.as_str()) {
-        (Some(first), Some(second)) => json!(format!("{first}\n\n{second}")),
-        _ => parts(first).into_iter().chain(parts(second)).collect(),
-    };
+    let (first, second) = (&mut before["content"], &message["content"]);
+    if let (Value::String(first), Value::String(second)) = (&mut *first, second) {
+        first.push_str("\n\n");
+        first.push_str(second);
+        return;
+    }
+    *first = parts(first).into_iter().chain(parts(second)).collect();
 }
 
 /// A content as parts.

@@ -82,14 +82,20 @@ pub struct ComplexityEstimate {
 /// Estimates a request. The estimate depends on the request alone.
 #[must_use]
 pub fn judge(request: &Request) -> ComplexityEstimate {
-    let last_question = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
-    let message = match last_question.and_then(|index| request.messages.get(index)) {
+    judge_messages(&request.messages.iter().collect::<Vec<_>>(), request.tools.len())
+}
+
+/// Estimates a request by its messages and the number of tools that it offers.
+#[must_use]
+pub fn judge_messages(messages: &[&Message], tools: usize) -> ComplexityEstimate {
+    let last_question = messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let message = match last_question.and_then(|index| messages.get(index)) {
         Some(Message::User { text }) => text.as_str(),
         _ => "",
     };
     let inspected = &message[..message.floor_char_boundary(MAX_INSPECTED_BYTES)];
-    let before = request.messages.get(..last_question.unwrap_or_default()).unwrap_or_default();
-    let since = request.messages.get(last_question.map_or(0, |index| index + 1)..).unwrap_or_default();
+    let before = messages.get(..last_question.unwrap_or_default()).unwrap_or_default();
+    let since = messages.get(last_question.map_or(0, |index| index + 1)..).unwrap_or_default();
     let seen = text::extract_features(inspected);
     let results = since.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
     let code = if seen.code_lines >= MANY_CODE_LINES { seen.fences.max(FENCES[1]) } else { seen.fences };
@@ -99,9 +105,9 @@ pub fn judge(request: &Request) -> ComplexityEstimate {
         ("steps", seen.steps, STEPS),
         ("questions", seen.questions, QUESTIONS),
         ("reasoning", concepts::count_concepts(inspected), WORDS),
-        ("tools", request.tools.len(), [TOOLS, usize::MAX]),
+        ("tools", tools, [TOOLS, usize::MAX]),
         ("results", results, [RESULTS, usize::MAX]),
-        ("history", before.iter().map(said_chars).sum(), [HISTORY, usize::MAX]),
+        ("history", before.iter().map(|message| said_chars(message)).sum(), [HISTORY, usize::MAX]),
     ]
     .into_iter()
     .map(|(sign, count, [one, two])| ComplexitySignal {
