@@ -38,8 +38,9 @@ if [ "${1:-}" != all ]; then
   for name in $depends_on_user; do chosen="$chosen${chosen:+ | }binary(=$name)"; done
   tests="$tests & ($chosen)"
 fi
+# They wait for more than half of their time, and by now the linters are done: on two cores four have room.
 cores=$(nproc)
-export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$((cores > 3 ? cores : 3))}"
+export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$((cores > 4 ? cores : 4))}"
 echo "Once more as uid $uid, without any rights:"
 as_nobody "$runner" nextest run --cargo-metadata "$scratch/packages" --binaries-metadata "$scratch/programs" \
   -E "($tests) | (kind(test) & package(talon-jail))"

@@ -37,17 +37,15 @@ echo "Built after $SECONDS s"
 
 # A panic names its line; the backtrace of an asynchronous test is a hundred lines of the runtime that hide the message.
 export RUST_BACKTRACE="${TALON_TEST_BACKTRACE:-0}"
-# What Node has compiled is kept: the suite of MCP has 860 KB and is started more than a hundred times.
-export NODE_COMPILE_CACHE="$PWD/target/node-cache"
 # One crate after the other, each on one processor: beside the other tests, which come first.
 nice -n 10 cargo test --workspace --doc --locked --quiet >"$log" 2>&1 </dev/null &
 documentation=$!
 set +m
 # Many tests wait for processes and clocks for half of their time: on two cores a third one has room.
 cores=$(nproc)
-export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$((cores > 3 ? cores : 3))}"
+threads=${NEXTEST_TEST_THREADS:-$((cores > 3 ? cores : 3))}
 failed=
-cargo nextest run --workspace --locked "$@" || failed=" tests"
+NEXTEST_TEST_THREADS=$threads cargo nextest run --workspace --locked "$@" || failed=" tests"
 wait "$documentation" || {
   failed="$failed documentation"
   cat "$log" >&2
