@@ -25,13 +25,13 @@ test: deps-everything ## runs every test; installs what they need while it build
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 1,000 readers that stall and floods of connections and sessions, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, of watcher and agent, a watched tree of a million files, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 10,000 sessions of one sender, 1,000 readers that stall and floods of connections and sessions, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, of watcher and agent, a watched tree of a million files, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
 	@cargo build --quiet --locked --bins -p talon-gateway -p misbehave
 	@TALON_TEST_KILLS=100 cargo nextest run --locked -p talon-tests --test gateway_events killed_
-	@TALON_TEST_SESSIONS=1000 cargo nextest run --locked -p talon-tests --test gateway so_many_sessions
+	@TALON_TEST_SESSIONS=10000 cargo nextest run --locked -p talon-tests --test gateway --no-capture so_many_sessions
 	@TALON_TEST_CROWD=1000 cargo nextest run --locked -p talon-tests --test gateway_events --no-capture crowd:: floods::
 	@TALON_TEST_SCRIPT_CHANGES=100 cargo nextest run --locked -p talon-lua --test reload_under_load
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
@@ -64,11 +64,11 @@ interop: deps deps-test ## tries other people's MCP servers and clients and writ
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts and its plugins in libexec/talon, the watcher's unit for users in lib/systemd/user, the SDK in share/talon
-	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-watch -p talon-lua -p webhook -p mail -p valkey -p telegram -p chat-webhook
+	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-watch -p talon-lua -p webhook -p mail -p valkey -p telegram -p slack -p chat-webhook
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon/plugins"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
 	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua) "$(DESTDIR)$(PREFIX)/libexec/talon/"
-	install -m 0755 $(addprefix target/release/,webhook mail valkey telegram chat-webhook) "$(DESTDIR)$(PREFIX)/libexec/talon/plugins/"
+	install -m 0755 $(addprefix target/release/,webhook mail valkey telegram slack chat-webhook) "$(DESTDIR)$(PREFIX)/libexec/talon/plugins/"
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/user"
 	sed 's|^ExecStart=/usr/bin/|ExecStart=$(PREFIX)/bin/|' deploy/systemd/talon-watch.service > "$(DESTDIR)$(PREFIX)/lib/systemd/user/talon-watch.service"
 	chmod 0644 "$(DESTDIR)$(PREFIX)/lib/systemd/user/talon-watch.service"

@@ -20,7 +20,7 @@ program "$built/talon" usr/bin/talon
 for name in talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua; do
   program "$built/$name" "usr/libexec/talon/$name"
 done
-for name in webhook mail valkey telegram chat-webhook; do
+for name in webhook mail valkey telegram slack chat-webhook; do
   program "$built/$name" "usr/libexec/talon/plugins/$name"
 done
 file 0755 deploy/systemd/talon-clear-up usr/libexec/talon/talon-clear-up

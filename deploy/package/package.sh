@@ -19,7 +19,7 @@ fi
 # shellcheck disable=SC2086
 tests/scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp \
   -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-watch \
-  -p talon-lua -p webhook -p mail -p valkey -p telegram -p chat-webhook
+  -p talon-lua -p webhook -p mail -p valkey -p telegram -p slack -p chat-webhook
 mkdir -p target/package
 tests/scripts/progress.sh "Packing" deploy/package/package-deb.sh "target/$profile" target/package
 ls -l target/package/*.deb

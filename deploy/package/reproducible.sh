@@ -11,7 +11,7 @@ flags=
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 [ $# -eq 0 ] || shift
-programs=${*:-talon talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua webhook mail valkey telegram chat-webhook}
+programs=${*:-talon talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua webhook mail valkey telegram slack chat-webhook}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/talon-reproducible.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 cargo_home=${CARGO_HOME:-$HOME/.cargo}

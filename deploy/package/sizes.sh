@@ -7,7 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 echo "| program | MiB | shared libraries |"
 echo "|---|---|---|"
-for name in talon talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua webhook mail valkey telegram chat-webhook; do
+for name in talon talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua webhook mail valkey telegram slack chat-webhook; do
   strip --strip-unneeded -o "$scratch/$name" "$built/$name"
   size=$(stat -c %s "$scratch/$name")
   libraries=$(objdump -p "$built/$name" | awk '$1 == "NEEDED" { printf "%s`%s`", (n++ ? ", " : ""), $2 }')

@@ -1,4 +1,4 @@
-//! Channels over a real agent and real plugins: Telegram before an imitation of its Bot API, written from its documentation.
+//! Channels over a real agent and real plugins: Telegram before an imitation of its Bot API, written from its documentation; and Slack.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,10 @@ use sha2::{Digest as _, Sha256};
 use talon_tests::ask::with_agent;
 use talon_tests::http::send_tcp;
 use talon_tests::provider::{Provider, ScriptedReply};
-use talon_tests::{Builder, ServerScript, Supervisor, program, repository};
+use talon_tests::{Builder, Client, ServerScript, Supervisor, program, repository};
+
+#[path = "../channels/slack.rs"]
+mod slack;
 
 const PYTHON: &str = "/usr/bin/python3";
 /// A token of the form that @BotFather gives.
@@ -150,7 +153,7 @@ async fn a_message_on_telegram_is_answered_there_in_pieces_that_fit() {
     supervisor.stop().await;
 }
 
-// Promises: GW-201, GW-207, GW-215
+// Promises: GW-201, GW-207, GW-215, AUDIT-19
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_approved_by_the_button_of_who_is_listed_and_by_nobody_else() {
     let api = BotApi::start();
@@ -188,6 +191,20 @@ async fn a_call_is_approved_by_the_button_of_who_is_listed_and_by_nobody_else() 
         let waiting = supervisor.cli(&["approval", "list", "--everybody", "--output", "json"]).await;
         assert!(String::from_utf8_lossy(&waiting.stdout).contains("pending"), "{waiting:?}");
     }
+    // Each press is recorded with who it was.
+    let presses = async |_: &Client| {
+        let shown = supervisor.cli(&["audit", "show", "--kind", "operation", "--output", "json"]).await;
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let records: Vec<Value> = shown.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        [("done", ADA), ("denied", BOB), ("failed", ADA)].iter().all(|(outcome, by)| {
+            records.iter().any(|record| {
+                (&record["verb"], &record["outcome"]) == (&json!("allow_approval"), &json!(outcome))
+                    && (&record["who"]["subject"], &record["who"]["origin"])
+                        == (&json!(format!("gw:telegram/{by}")), &json!("person"))
+            })
+        })
+    };
+    supervisor.client.wait_until("the presses in the audit log", presses).await;
     supervisor.stop().await;
 }
 
@@ -374,24 +391,66 @@ async fn a_question_of_the_model_is_answered_by_a_button_or_by_a_text() {
     supervisor.stop().await;
 }
 
-// Promises: GW-230
+// Promises: GW-230, GW-300, GW-301
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verbose_session_shows_its_calls_in_their_order_before_the_answer() {
     let api = BotApi::start();
     let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
     let provider = Provider::start([says("Hi."), call(), says("It said hello.")]).await;
-    let confirm = "  confirm: { default: never }";
-    let supervisor = setting(Builder::new(), &api, &provider, confirm).start().await;
+    let approvers =
+        format!("groups: {{ 'gw:telegram/group:{GROUP}': {{ approvers: ['gw:telegram/{ADA}'] }} }}");
+    let agent = format!("  confirm: {{ default: never }}\n  {approvers}");
+    let supervisor = setting(Builder::new(), &api, &provider, &agent).start().await;
     api.write(ADA, ADA, "hi", json!({})).await;
     api.until_sent(&supervisor, 1).await;
+    // Commands are answered at once, and reach no model.
+    let group = "The model of this conversation: local/test.";
+    let group_shown = format!("{group}\nThere are: local/test, talon/mid.");
+    let said = [
+        (ADA, ADA, "/verbose on", "Arguments and results of calls are shown here."),
+        (ADA, ADA, "/thinking high", "How long the model thinks: high."),
+        (ADA, ADA, "/model nonsense", "⚠️ No model is called nonsense. There are: local/test, talon/mid."),
+        (
+            ADA,
+            ADA,
+            "/model",
+            "The model of this conversation: as configured.\nThere are: local/test, talon/mid.",
+        ),
+        (BOB, BOB, "/thinking", "How long the model thinks: as configured."),
+        (
+            BOB,
+            GROUP,
+            "/model@TalonTestBot local/test",
+            "Bob may not set this for the group: the operator lists who may (agent.groups).",
+        ),
+        (ADA, GROUP, "/model@TalonTestBot local/test", group),
+        (BOB, GROUP, "/model", group_shown.as_str()),
+    ];
+    let before = said.len() + 1;
+    for (number, (from, chat, text, answer)) in said.into_iter().enumerate() {
+        let length = text.split(' ').next().map_or(0, str::len);
+        let marked = json!({"entities": [{"type": "bot_command", "offset": 0, "length": length}]});
+        api.write(from, chat, text, marked).await;
+        let sent = api.until_sent(&supervisor, number + 2).await;
+        assert_eq!((&sent[number + 1]["chat_id"], &sent[number + 1]["text"]), (&json!(chat), &json!(answer)));
+    }
+    assert_eq!(provider.bodies().len(), 1, "no command reached the model");
     let listed = supervisor.cli(&["session", "list", "--all", "--output", "json"]).await;
     let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
-    let session = listed["sessions"][0]["id"].as_str().expect("an id");
-    let set = supervisor.cli(&["session", "set", session, "--verbose", "on"]).await;
-    assert!(set.status.success(), "{set:?}");
+    let of = |sender: String| {
+        let all = listed["sessions"].as_array().expect("a list");
+        all.iter()
+            .find(|session| session["sender"] == sender.as_str())
+            .unwrap_or_else(|| panic!("{listed}"))
+            .clone()
+    };
+    let (ada, bob) = (of(format!("gw:telegram/{ADA}")), of(format!("gw:telegram/{BOB}")));
+    assert_eq!((&ada["thinking"], &ada["verbose"]), (&json!("high"), &json!(true)), "{ada}");
+    assert!(bob["thinking"].as_str().unwrap_or_default().is_empty() && bob["verbose"] != true, "{bob}");
+    assert_eq!(of(format!("gw:telegram/group:{GROUP}"))["model"], "local/test");
     api.write(ADA, ADA, "Ask it", json!({})).await;
-    let sent = api.until_sent(&supervisor, 4).await;
-    let texts: Vec<_> = sent[1..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+    let sent = api.until_sent(&supervisor, before + 3).await;
+    let texts: Vec<_> = sent[before..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
     assert_eq!((texts[0], texts[2]), ("🔧 liar.echo\ntext: hello", "It said hello."));
     assert!(texts[1].starts_with("✅ liar.echo (") && texts[1].ends_with("hello"), "{texts:?}");
     supervisor.stop().await;

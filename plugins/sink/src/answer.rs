@@ -42,8 +42,9 @@ pub fn delivery(
     if later { Delivery::Retry(reason, retry_after(headers, now)) } else { Delivery::Refused(reason) }
 }
 
-/// When the server wants to be asked again: seconds, or a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+/// When the server wants to be asked again: seconds, or a date. At most an hour counts.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let after = match value.parse() {
         Ok(seconds) => Duration::from_secs(seconds),

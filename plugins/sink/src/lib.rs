@@ -9,6 +9,9 @@
 //! | [`target`], [`request`], [`answer`] | a URL; one HTTP request; what its answer means for a delivery |
 //! | [`signature`] | the signature of a body, and whether one is genuine |
 //! | [`held_files`] | files that are asked for piece by piece, and downloaded whole |
+//! | [`message_piece`] | texts within a service's limit for one message. Pure |
+//! | [`edit_notices`] | when people are told that edits are not passed on. Pure |
+//! | [`reconnect_wait`] | how long who listens waits until it tries again. Pure |
 //! | [`trust`] | which certificates this machine trusts; TLS |
 //! | [`text`] | a notification as text, in a given markup, within a limit |
 //! | [`peer_text`] | what a server said, in a line that can be shown |
@@ -16,10 +19,13 @@
 pub mod answer;
 pub mod connection;
 pub mod delivery;
+pub mod edit_notices;
 mod endpoint;
 pub mod held_files;
+pub mod message_piece;
 pub mod peer_text;
 mod proxy;
+pub mod reconnect_wait;
 pub mod request;
 pub mod signature;
 pub mod target;

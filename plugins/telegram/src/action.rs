@@ -10,19 +10,21 @@ use talon_sdk::channel::{
 use talon_sdk::{Context, EventSource, SourceEvent, ToolError, tracing};
 use talon_sink::delivery::Delivery;
 use talon_sink::held_files::HeldFiles;
+use talon_sink::message_piece::next_message;
 use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::{Api, ApiError, is_token};
 use crate::files::download;
-use crate::piece::{MAX_UNITS, next_message};
 use crate::poll::poll;
 use crate::settings::Settings;
 use crate::update::Bot;
 
 /// The credential with the bot's token. Telegram wants it in the path, so its header says nothing.
 const TOKEN: &str = "token";
+/// The longest text of a message, in UTF-16 units, as Telegram counts.
+const MAX_UNITS: usize = 4096;
 /// The most buttons that stand side by side.
 const BUTTONS_OF_A_ROW: usize = 2;
 
@@ -108,7 +110,7 @@ impl Telegram {
         let Some((chat, topic)) = address(&asked.conversation) else {
             return (Delivery::refused("the conversation is none of Telegram's"), 0);
         };
-        let (text, end) = next_message(&asked.text, MAX_UNITS);
+        let (text, end) = next_message(&asked.text, MAX_UNITS, char::len_utf16);
         // Telegram takes no empty message, and an attempt that can only fail would hold up the rest.
         if text.trim().is_empty() {
             return (Delivery::Delivered(None), end);

@@ -6,16 +6,12 @@
 //! | `api` | one request of the Bot API, and what its answer means |
 //! | `update` | what Telegram tells, as events. Pure |
 //! | `poll` | the long polls, and which update was the last |
-//! | `edit_notices` | when people are told that edits are not passed on. Pure |
 //! | `files` | files that came with messages |
-//! | `piece` | texts within Telegram's limit. Pure |
 //! | `action` | the channel's action |
 
 mod action;
 mod api;
-mod edit_notices;
 mod files;
-mod piece;
 mod poll;
 mod settings;
 mod update;

@@ -4,17 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use talon_sdk::{EventSource, SourceEvent, State, tracing};
+use talon_sink::edit_notices::{EditNotices, edited_conversation};
+use talon_sink::reconnect_wait::reconnect_wait;
 use tokio::time::{Instant, sleep};
 
 use crate::api::{Api, ApiError};
-use crate::edit_notices::EditNotices;
-use crate::update::{ALLOWED_UPDATES, Bot, Update, edited_conversation, event};
+use crate::update::{ALLOWED_UPDATES, Bot, Update, event};
 
 /// The most updates of one answer. 50: all of them fit into the queue of events, however long they are.
 const MAX_UPDATES: u32 = 50;
-/// The wait after a poll that failed, and the longest one. A service that is back is heard within a minute.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The least time between two polls that brought nothing: a server that does not wait is not asked without end.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -28,7 +26,7 @@ pub(crate) async fn poll(api: Api, bot: Bot, events: EventSource, state: State, 
             Err(error) => {
                 tracing::warn!("which update was the last cannot be read, and is asked again: {error}");
                 failures = failures.saturating_add(1);
-                sleep(wait(failures)).await;
+                sleep(reconnect_wait(failures)).await;
             }
         }
     };
@@ -64,7 +62,7 @@ pub(crate) async fn poll(api: Api, bot: Bot, events: EventSource, state: State, 
                     Duration::ZERO
                 };
                 tracing::warn!("Telegram cannot be listened to, and is asked again: {error}");
-                sleep(wait(failures).max(after)).await;
+                sleep(reconnect_wait(failures).max(after)).await;
             }
         }
     }
@@ -115,19 +113,4 @@ async fn tell(
         }
     }
     next
-}
-
-fn wait(failures: u32) -> Duration {
-    let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
-    FIRST_WAIT.checked_mul(doubled).map_or(MAX_WAIT, |wait| wait.min(MAX_WAIT))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_double_up_to_a_minute() {
-        assert_eq!([1, 2, 6, 7, 50].map(|failures| wait(failures).as_secs()), [1, 2, 32, 60, 60]);
-    }
 }

@@ -4,12 +4,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use talon_sdk::SourceEvent;
 use talon_sdk::channel::{BUTTON_TOPIC, ChannelFile, MESSAGE_TOPIC, UNSUPPORTED_TOPIC, with_files};
+use talon_sink::edit_notices::EDITS;
 
 /// What is asked for: nothing else is told.
 pub(crate) const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
-
-/// What an edit of a message is called, which is not passed on.
-const EDITS: &str = "edits of messages";
 
 /// The bot itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -141,14 +139,6 @@ pub(crate) fn event(update: &Update, bot: &Bot) -> (Option<SourceEvent>, Option<
     (told, None)
 }
 
-/// The conversation in which an edit would be said to be not passed on, apart by whether it is for the bot: the agent says nothing where it
-/// is not. `None` for other events.
-pub(crate) fn edited_conversation(event: &SourceEvent) -> Option<String> {
-    let is_edit = event.topic() == UNSUPPORTED_TOPIC && event.details_text() == EDITS;
-    let of = |field: &str| event.value(field).unwrap_or_default();
-    is_edit.then(|| format!("{} {}", of("conversation"), of("mentioned")))
-}
-
 /// What a message is that has neither a text nor a file; `None` for another one, and for what Telegram says of a chat.
 fn unsupported(message: &Message) -> Option<&'static str> {
     let kinds = [
@@ -233,6 +223,7 @@ static NOTHING: String = String::new();
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use talon_sink::edit_notices::edited_conversation;
 
     use super::*;
 

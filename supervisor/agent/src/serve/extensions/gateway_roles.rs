@@ -128,7 +128,11 @@ fn effect(
 ) -> Effect {
     let by_template = entry.args.is_some();
     match (entry.role, extensions.auth.get(entry.index)) {
-        (Role::NotificationSink | Role::Channel, _) => delivery(by_template, answer),
+        (Role::NotificationSink, _) => delivery(by_template, answer),
+        (Role::Channel, _) => match delivery(by_template, answer) {
+            done if done.verdict == "delivered" => Effect { effect: "the channel did it".to_owned(), ..done },
+            other => other,
+        },
         (Role::AuthProvider, Some(auth)) => authentication(auth, answer),
         _ => reply(by_template, answer),
     }

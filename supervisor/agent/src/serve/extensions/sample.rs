@@ -20,6 +20,10 @@ pub(super) fn with_sample(role: Role, json: &str) -> Result<Value, String> {
         ));
     }
     let mut values = sample(role);
+    // It sends nothing unless it is asked to.
+    if role == Role::Channel {
+        values["op"] = "open".into();
+    }
     if !json.trim().is_empty() {
         let given: Map<String, Value> = serde_json::from_str(json)
             .map_err(|error| format!("the sample is no JSON object: {error}; see docs/extensions"))?;
@@ -66,9 +70,11 @@ mod tests {
             (&asked["message"], &asked["session"]["sender"], &asked["session"]["turn"]),
             (&"x".into(), &"bob".into(), &1.into())
         );
-        for role in Role::ALL {
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::Channel) {
             assert_eq!(with_sample(role, ""), Ok(sample(role)));
         }
+        let channel = |json| with_sample(Role::Channel, json).expect("fits")["op"].clone();
+        assert_eq!((channel(""), channel(r#"{"op": "send"}"#)), ("open".into(), "send".into()));
         assert!(with_sample(Role::ScheduledTask, r#"{"older_than_days": 3}"#).is_ok());
         for (role, json, says) in [
             (Role::Filter, "[]", "no JSON object"),

@@ -56,12 +56,13 @@ pub(crate) struct ListArgs {}
   talon extension test response_hook words.polish --sample sample.json
   talon extension test notification_sink webhook.send
   talon extension test api_route jira.create --sample request.json
-  talon extension test storage_backend valkey.store")]
+  talon extension test storage_backend valkey.store
+  talon extension test channel slack")]
 pub(crate) struct TestArgs {
     /// The role of the entry.
     #[arg(value_parser = [
         "filter", "request_hook", "response_hook", "notification_sink", "auth_provider", "api_route",
-        "storage_backend",
+        "storage_backend", "channel",
     ])]
     role: String,
     /// The entry's name, or its action.
