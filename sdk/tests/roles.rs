@@ -6,6 +6,8 @@
 mod api_route;
 #[path = "../../plugins-examples/roles/rust/auth_provider.rs"]
 mod auth_provider;
+#[path = "../../plugins-examples/roles/rust/channel.rs"]
+mod channel;
 #[path = "../../plugins-examples/roles/rust/hook.rs"]
 mod hook;
 #[path = "../../plugins-examples/roles/rust/notification_sink.rs"]

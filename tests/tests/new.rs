@@ -146,7 +146,7 @@ fn a_new_plugin_in_rust_works() {
     answers(&scratch, &report);
 }
 
-const ROLES: [&str; 8] = [
+const ROLES: [&str; 9] = [
     "filter",
     "request_hook",
     "response_hook",
@@ -155,6 +155,7 @@ const ROLES: [&str; 8] = [
     "auth_provider",
     "api_route",
     "storage_backend",
+    "channel",
 ];
 
 /// Writes a plugin of a role, and sets it up by what is staged: nothing is downloaded.

@@ -100,3 +100,31 @@ type APIResponse struct {
 	Body         string            `json:"body,omitempty"`
 	BodyEncoding string            `json:"body_encoding,omitempty"`
 }
+
+// ChannelRequest is what the action of a channel is asked. What people write is told with an EventSource.
+type ChannelRequest struct {
+	Op           string          `json:"op" help:"open, send, typing or fetch"`
+	ID           string          `json:"id,omitempty" help:"What identifies the message, the same in every attempt"`
+	Conversation string          `json:"conversation,omitempty" help:"Where to, as an event said"`
+	Text         string          `json:"text,omitempty" help:"The text"`
+	Buttons      []ChannelButton `json:"buttons,omitempty" help:"Buttons below the text"`
+	Attempt      int             `json:"attempt,omitempty" help:"The number of the attempt, from 1"`
+	File         string          `json:"file,omitempty" help:"The id of a file, as a message had it"`
+	Offset       int64           `json:"offset,omitempty" help:"From which byte on"`
+	MaxBytes     int64           `json:"max_bytes,omitempty" help:"How many bytes the whole file may have"`
+}
+
+// ChannelButton is a button below a text: its ID is in the event that says that it was pressed.
+type ChannelButton struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
+}
+
+// ChannelReply is what it answers, with the Status of a Delivery. An error of the function counts as retry.
+type ChannelReply struct {
+	Delivery
+	SentBytes int      `json:"sent_bytes,omitempty"`
+	Supports  []string `json:"supports,omitempty"`
+	Piece     *Sealed  `json:"piece,omitempty"`
+	More      bool     `json:"more,omitempty"`
+}

@@ -76,7 +76,8 @@ export type Role =
   | 'scheduled_task'
   | 'auth_provider'
   | 'api_route'
-  | 'storage_backend';
+  | 'storage_backend'
+  | 'channel';
 
 /** The parameters of each role, for `plugin.tool`; a scheduled task has the job's own arguments beside `run`. */
 export const roles: { readonly [R in Role]: Readonly<Record<string, Parameter>> };

@@ -44,6 +44,18 @@ const roles = {
     after: { ...object('Only keys behind this one, sealed'), optional: true },
     limit: { type: 'integer', description: 'How many keys at most', default: 500 },
   },
+  // What people write is told with an EventSource.
+  channel: {
+    op: text('open, send, typing or fetch'),
+    id: { ...text('What identifies the message, the same in every attempt'), default: '' },
+    conversation: { ...text('Where to, as an event said'), default: '' },
+    text: { ...text('The text'), default: '' },
+    buttons: { type: 'array', description: 'Buttons below the text', default: [] },
+    attempt: { type: 'integer', description: 'The number of the attempt, from 1', default: 0 },
+    file: { ...text('The id of a file, as a message had it'), default: '' },
+    offset: { type: 'integer', description: 'From which byte on', default: 0 },
+    max_bytes: { type: 'integer', description: 'How many bytes the whole file may have', default: 0 },
+  },
 };
 
 module.exports = { roles };

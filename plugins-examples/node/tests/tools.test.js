@@ -75,7 +75,8 @@ test('each role has its parameters', () => {
   assert.deepEqual(required.auth_provider, ['scheme', 'credential', 'peer']);
   assert.deepEqual(required.api_route, ['method', 'path', 'query', 'headers', 'body', 'subject']);
   assert.deepEqual(required.storage_backend, ['op']);
-  assert.equal(Object.keys(required).length, 8);
+  assert.deepEqual(required.channel, ['op']);
+  assert.equal(Object.keys(required).length, 9);
 });
 
 test('bytes are sealed, and only whole ones are opened', () => {

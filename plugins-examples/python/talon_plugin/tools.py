@@ -177,6 +177,10 @@ class ToolSet:
     # all but `op` may be None, that returns {"outcome": "found", …} (docs/extensions/storage-backend.md). `talon_plugin.storage` opens
     # and seals the bytes.
     storage_backend = functools.partialmethod(tool, roles=("storage_backend",))
+    # An action that sends to people on a channel: a function of `op` ("open", "send", "typing" or "fetch") and, each with a default, of
+    # `id`, `conversation`, `text`, `buttons`, `attempt`, `file`, `offset` and `max_bytes` that returns {"status": "delivered"}, or
+    # "retry" or "refused" with a "reason" (docs/extensions/channel.md). What people write is told with an EventSource.
+    channel = functools.partialmethod(tool, roles=("channel",))
 
     def init(self, function: Callable[[dict[str, Any]], Any]) -> Callable:
         """Makes a function the reader of the settings; a ValueError or ToolError of it refuses them, and the operator reads

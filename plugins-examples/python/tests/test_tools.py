@@ -183,8 +183,15 @@ class Declared(unittest.TestCase):
             """Replies."""
             return {"status": 200}
 
+        @one.channel
+        def talk(op: str, id: str = "", conversation: str = "", text: str = "", buttons: list = (), attempt: int = 0) -> dict:
+            """Talks."""
+            return {"status": "delivered", "sent_bytes": len(text)}
+
         roles = [list(action.roles) for action in one.capabilities().actions]
-        self.assertEqual(roles, [["notification_sink"], ["scheduled_task"], ["auth_provider"], ["api_route"]])
+        self.assertEqual(roles, [["notification_sink"], ["scheduled_task"], ["auth_provider"], ["api_route"], ["channel"]])
+        talked = call(one, "talk", {"op": "send", "id": "m1", "conversation": "ada", "text": "Hello", "attempt": 1})
+        self.assertEqual(json.loads(talked.structured_content), {"status": "delivered", "sent_bytes": 5})
         sent = call(one, "send", {"event": {"summary": "busy"}, "attempt": 1})
         self.assertEqual(json.loads(sent.structured_content), {"status": "retry", "reason": "busy"})
         run = json.loads(call(one, "tidy", {"run": {"id": "r"}, "days": 3}).structured_content)

@@ -19,6 +19,7 @@ macro_rules! program {
                 NewRole::AuthProvider => program!(@one $main, $directory, "auth_provider", $extension),
                 NewRole::ApiRoute => program!(@one $main, $directory, "api_route", $extension),
                 NewRole::StorageBackend => program!(@one $main, $directory, "storage_backend", $extension),
+                NewRole::Channel => program!(@one $main, $directory, "channel", $extension),
             },
             Template {
                 path: $test,
@@ -57,6 +58,8 @@ pub(super) enum NewRole {
     ApiRoute,
     /// Keeps the plugins' state.
     StorageBackend,
+    /// Brings people's messages to the agent, and its answers to them.
+    Channel,
 }
 
 impl NewRole {
@@ -71,6 +74,7 @@ impl NewRole {
             Self::AuthProvider => "auth_provider",
             Self::ApiRoute => "api_route",
             Self::StorageBackend => "storage_backend",
+            Self::Channel => "channel",
         }
     }
 
@@ -94,6 +98,7 @@ impl NewRole {
             Self::AuthProvider => "authenticate",
             Self::ApiRoute => "reply",
             Self::StorageBackend => "store",
+            Self::Channel => "talk",
         }
     }
 
@@ -117,6 +122,9 @@ impl NewRole {
             }
             Self::StorageBackend => {
                 r#"{"op": "get", "key": {"data": "YQ", "sha256": "ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs"}}"#
+            }
+            Self::Channel => {
+                r#"{"op": "send", "id": "m1", "conversation": "ada", "text": "Hello, Ada!", "attempt": 1}"#
             }
         }
     }
@@ -148,6 +156,7 @@ impl NewRole {
                 r#"{"status": 200, "headers": {"content-type": "text/plain; charset=utf-8"}, "body": "Hello, gw:local/ada!"}"#
             }
             Self::StorageBackend => r#"{"outcome": "absent"}"#,
+            Self::Channel => r#"{"status": "delivered"}"#,
         }
     }
 
@@ -175,6 +184,7 @@ impl NewRole {
             Self::AuthProvider => format!("auth: [{{ action: {action}, scopes: {{ user: [chat] }} }}]"),
             Self::ApiRoute => format!("routes: [{{ path: /x/{name}, action: {action}, scope: chat }}]"),
             Self::StorageBackend => format!("plugins: {{ engine: plugin, action: {action} }}"),
+            Self::Channel => format!("channels: [{{ action: {action}, name: {name}, senders: [ada] }}]"),
         }
     }
 }
