@@ -15,7 +15,7 @@ use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::api::{Api, TokenKind};
+use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::conversation::Conversation;
 use crate::files::download;
@@ -27,6 +27,7 @@ use crate::send_log::{EarlierSend, SendLog};
 use crate::session::Listener;
 use crate::settings::Settings;
 use crate::socket::Socket;
+use crate::token_kind::TokenKind;
 use crate::user_names::UserNames;
 
 /// How far the clocks of Slack and of this machine may be apart, in seconds. A minute: they are set by the network.

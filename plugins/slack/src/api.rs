@@ -16,6 +16,7 @@ use talon_sink::trust::Trust;
 use url::form_urlencoded;
 
 use crate::api_error::ApiError;
+use crate::token_kind::TokenKind;
 
 /// The largest answer that is read. 4 MiB: a page of messages with the longest texts has less.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
@@ -23,39 +24,6 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 pub(crate) const REQUEST_TIME: Duration = Duration::from_secs(15);
 /// How long a download may take. 40 s: within what a file has together with the question for its place (talon-sink's `FETCH_TIME`).
 const DOWNLOAD_TIME: Duration = Duration::from_secs(40);
-
-/// Which of its two tokens a method wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TokenKind {
-    /// The bot's, `xoxb-…`.
-    Bot,
-    /// The app's, `xapp-…`, for connections alone.
-    App,
-}
-
-impl TokenKind {
-    /// The credential with it.
-    pub(crate) const fn credential(self) -> &'static str {
-        match self {
-            Self::Bot => "bot_token",
-            Self::App => "app_token",
-        }
-    }
-
-    /// What its tokens begin with.
-    pub(crate) const fn prefix(self) -> &'static str {
-        match self {
-            Self::Bot => "xoxb-",
-            Self::App => "xapp-",
-        }
-    }
-
-    /// Whether a text has the form of such a token, so that it can stand in a header.
-    pub(crate) fn is_token(self, token: &str) -> bool {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        token.strip_prefix(self.prefix()).is_some_and(|rest| rest.len() >= 10 && rest.chars().all(plain))
-    }
-}
 
 /// The Web API, as one app.
 #[derive(Clone)]
@@ -162,17 +130,6 @@ const USER_AGENT_TEXT: &str = concat!("talon-slack/", env!("CARGO_PKG_VERSION"))
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_token_has_its_form_and_stands_in_a_header() {
-        assert!(TokenKind::Bot.is_token("xoxb-17653672481-19874698323-pdFZKVeTuE8sk7oOcBrzbqgy"));
-        assert!(TokenKind::App.is_token("xapp-1-A123ABC456-4567890-deadbeef"));
-        for wrong in
-            ["", "xoxb-short", "xapp-1-A123ABC456-4567890", "xoxb-17653672481\r\nX: y", "xoxp-17653672481"]
-        {
-            assert!(!TokenKind::Bot.is_token(wrong), "{wrong}");
-        }
-    }
 
     // Promises: GW-282
     #[test]

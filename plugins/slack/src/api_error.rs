@@ -5,7 +5,7 @@ use std::time::Duration;
 use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::one_line;
 
-use crate::api::TokenKind;
+use crate::token_kind::TokenKind;
 
 /// Why a request was not done. The texts are one bounded line each, without a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,8 +7,9 @@ use talon_sink::delivery::Delivery;
 use talon_sink::request::Response;
 use talon_sink::target::Target;
 
-use crate::api::{Api, TokenKind};
+use crate::api::Api;
 use crate::api_error::ApiError;
+use crate::token_kind::TokenKind;
 
 /// The largest file that is fetched. 20 MB, as of the other channels; four of them are held at once.
 const MAX_FILE_BYTES: u64 = 20_000_000;

@@ -185,7 +185,8 @@ fn event(event: &Message, own: &AppUser, thread_replies: bool) -> Option<Inbound
         (thread_replies && !is_direct(&event.channel)).then(|| said.ts.clone())
     });
     // A mention is told twice, as a message and as a mention: its id is the message's place, not the event's id.
-    let edit = if matches!(content, Content::Unsupported { what: EDITS, .. }) { event.ts.as_str() } else { "" };
+    let edit =
+        if matches!(content, Content::Unsupported { what: EDITS, .. }) { event.ts.as_str() } else { "" };
     Some(Inbound {
         id: event_id(&[&own.team_id, &event.channel, &said.ts, edit]),
         conversation: Conversation { channel: event.channel.clone(), thread },

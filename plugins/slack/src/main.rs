@@ -3,7 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `settings` | the plugin's settings |
-//! | `api`, `api_error` | one request of the Web API; what its errors mean |
+//! | `api`, `api_error`, `token_kind` | one request of the Web API; what its errors mean; the app's two tokens |
 //! | `frame`, `socket` | what comes over Socket Mode, which is pure; one connection of it |
 //! | `conversation`, `plain_text`, `inbound` | where something is said; Slack's markup; what Slack tells, as events. Pure |
 //! | `user_names` | names of people |
@@ -26,6 +26,7 @@ mod send_log;
 mod session;
 mod settings;
 mod socket;
+mod token_kind;
 mod user_names;
 
 use std::process::ExitCode;

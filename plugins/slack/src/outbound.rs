@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use talon_sdk::channel::ChannelButton;
 
-use crate::api::{Api, TokenKind};
+use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::conversation::Conversation;
 use crate::plain_text::{escaped, escaped_units};
+use crate::token_kind::TokenKind;
 
 /// The longest text of a message, as sent. 4,000: what Slack recommends; of more than 40,000 it drops the end.
 pub(crate) const MAX_UNITS: usize = 4000;

@@ -12,9 +12,10 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::api::{Api, REQUEST_TIME, TokenKind};
+use crate::api::{Api, REQUEST_TIME};
 use crate::api_error::ApiError;
 use crate::frame::Frame;
+use crate::token_kind::TokenKind;
 
 /// The largest message that is read. 1 MiB: the longest text, as text and as blocks, has less than a quarter of it. A larger one ends the
 /// connection.

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use talon_sdk::tracing;
 use tokio::time::{Instant, timeout};
 
-use crate::api::{Api, TokenKind};
+use crate::api::Api;
 use crate::api_error::ApiError;
+use crate::token_kind::TokenKind;
 
 /// How long Slack may take to say a name. 1 s: an envelope is to be acknowledged within 3 s, and a message without a name is better than one
 /// that comes twice.
