@@ -222,10 +222,13 @@ async fn a_token_of_one_session_opens_that_one_alone() {
     supervisor.stop().await;
 }
 
-/// Sessions that are made at once.
+/// Sessions that are made, or deleted, at once.
 const AT_ONCE: usize = 8;
+/// The most that a page has.
+const PAGE: usize = 200;
 
-/// Sessions of one sender, for the test of their limit: 8, or as many as `TALON_TEST_SESSIONS` says (`make long`: 1,000, since each is synced twice).
+/// Sessions of one sender, for the test of their limit: 8, or as many as `TALON_TEST_SESSIONS` says (`make long`: 10,000, which is the default of
+/// the limit; each is synced twice).
 fn most_sessions() -> usize {
     std::env::var("TALON_TEST_SESSIONS")
         .map_or(8, |most| most.parse().expect("TALON_TEST_SESSIONS is a number"))
@@ -236,8 +239,62 @@ async fn make_session(address: SocketAddr, token: &str) -> Answer {
     request(address, "POST", "/api/sessions", &headers, "{}").await
 }
 
-// Promises: GW-261
-#[tokio::test]
+async fn delete_session(address: SocketAddr, token: &str, id: &str) -> u16 {
+    request(address, "DELETE", &format!("/api/sessions/{id}"), &[&bearer(token)], "").await.status
+}
+
+/// The ids of all sessions of a sender, page by page.
+async fn all_sessions(address: SocketAddr, token: &str, limit: usize) -> Vec<String> {
+    let (mut ids, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = get(address, &format!("/api/sessions?limit={limit}{cursor}"), &[&bearer(token)]).await;
+        let page: serde_json::Value = serde_json::from_str(&page.body).expect("JSON");
+        let items = page["items"].as_array().unwrap_or_else(|| panic!("{page}"));
+        assert!(items.len() <= limit.min(PAGE), "{} on a page", items.len());
+        ids.extend(items.iter().map(|item| item["id"].as_str().expect("an id").to_owned()));
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return ids,
+        }
+    }
+}
+
+/// What somebody else waits for an answer meanwhile: the longest time, and that of 99 of 100.
+async fn others_wait<T>(
+    address: SocketAddr,
+    token: &str,
+    work: impl Future<Output = T>,
+) -> (T, Duration, Duration) {
+    let mut times = Vec::new();
+    let mut work = std::pin::pin!(work);
+    let done = loop {
+        let asked = async {
+            let began = Instant::now();
+            (get(address, "/api/sessions", &[&bearer(token)]).await.status, began.elapsed())
+        };
+        tokio::select! {
+            done = &mut work => break done,
+            (status, time) = asked => {
+                assert_eq!(status, 200);
+                times.push(time);
+            }
+        }
+    };
+    times.sort_unstable();
+    let at = |index: usize| times.get(index).copied().unwrap_or_default();
+    (done, at((times.len() * 99 / 100).min(times.len().saturating_sub(1))), at(times.len().saturating_sub(1)))
+}
+
+/// What the agent has resident, in KiB.
+async fn agent_kib(supervisor: &talon_tests::Supervisor) -> u64 {
+    let pid = supervisor.agent_status().await.pid;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");
+    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
+}
+
+// Promises: GW-261, GW-302
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sender_has_so_many_sessions_and_others_have_theirs() {
     let most = most_sessions();
     let unlimited = "requests_per_minute: 1000000, requests_per_minute_per_address: 1000000";
@@ -249,17 +306,43 @@ async fn a_sender_has_so_many_sessions_and_others_have_theirs() {
     let (many, _) = token(&supervisor, &["--scope", "chat"]).await;
     let (other, _) = token(&supervisor, &["--scope", "chat"]).await;
     let made = stream::iter(0..most).map(|_| make_session(address, &many)).buffer_unordered(AT_ONCE);
-    let refused: Vec<_> = made.filter(|answer| ready(answer.status != 201)).collect().await;
+    let (before, began) = (agent_kib(&supervisor).await, Instant::now());
+    let refused = made.filter(|answer| ready(answer.status != 201)).collect::<Vec<_>>();
+    let (refused, p99, longest) = others_wait(address, &other, refused).await;
+    eprintln!("{most} sessions made in {:?}; others: p99 {p99:?}, longest {longest:?}", began.elapsed());
     assert!(refused.is_empty(), "{refused:?}");
     let refused = make_session(address, &many).await;
     assert_eq!((refused.status, problem(&refused).as_str()), (409, "conflict"), "{refused:?}");
     assert!(refused.body.contains("agent.sessions.per_sender"), "{refused:?}");
     assert_eq!(make_session(address, &other).await.status, 201, "others are unharmed");
+    // All of them are listed, each once, in pages that are bounded whatever is asked for.
+    let large = get(address, "/api/sessions?limit=1000000", &[&bearer(&many)]).await;
+    assert!(large.status == 400 || large.body.matches("\"senderId\"").count() <= PAGE, "{}", large.head);
+    let limit = if most > PAGE { PAGE } else { 3 };
+    let began = Instant::now();
+    let (ids, p99, longest) = others_wait(address, &other, all_sessions(address, &many, limit)).await;
+    let after = agent_kib(&supervisor).await;
+    eprintln!(
+        "{most} sessions listed in {:?}; others: p99 {p99:?}, longest {longest:?}; the agent: {before} KiB before, {after} KiB now",
+        began.elapsed()
+    );
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), most);
+    assert_eq!(ids.len(), most, "each once");
     // Room comes back.
-    let listed = get(address, "/api/sessions", &[&bearer(&many)]).await;
-    let listed: serde_json::Value = serde_json::from_str(&listed.body).expect("JSON");
-    let path = format!("/api/sessions/{}", listed["items"][0]["id"].as_str().expect("an id"));
-    assert_eq!(request(address, "DELETE", &path, &[&bearer(&many)], "").await.status, 204);
+    assert_eq!(delete_session(address, &many, &ids[0]).await, 204);
     assert_eq!(make_session(address, &many).await.status, 201);
+    // The rest goes as well, and nothing of it is left.
+    let began = Instant::now();
+    let rest = stream::iter(&ids[1..]).map(|id| delete_session(address, &many, id)).buffer_unordered(AT_ONCE);
+    let failed = rest.filter(|status| ready(*status != 204)).collect::<Vec<_>>();
+    let (failed, p99, longest) = others_wait(address, &other, failed).await;
+    eprintln!(
+        "{most} sessions deleted in {:?}; others: p99 {p99:?}, longest {longest:?}; the agent: {} KiB",
+        began.elapsed(),
+        agent_kib(&supervisor).await
+    );
+    assert_eq!(failed, Vec::<u16>::new());
+    assert_eq!(all_sessions(address, &many, limit).await.len(), 1, "the one that was made again");
+    assert_eq!(all_sessions(address, &other, limit).await.len(), 1);
     supervisor.stop().await;
 }

@@ -12,7 +12,7 @@ use talon_tests::agent::FakeAgent;
 use talon_tests::ask::with_agent;
 use talon_tests::kills;
 use talon_tests::provider::{Provider, ScriptedReply};
-use talon_tests::{Builder, Scratch, Supervisor, program};
+use talon_tests::{Builder, Postgres, Scratch, Supervisor, program, skip};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
@@ -275,9 +275,9 @@ fn git(code: &Path, arguments: &[&str]) {
     assert!(command.status().expect("git is there").success(), "{arguments:?}");
 }
 
-/// A watcher is killed; more files than are looked at, a commit with a note, a file with a conflict and a staged secret come before the
+/// A watcher is killed; more files than are looked at, commits with notes, a file with a conflict and a staged secret come before the
 /// next one.
-// Promises: SHADOW-42
+// Promises: SHADOW-42, SHADOW-96
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
     let agent = FakeAgent::start();
@@ -289,10 +289,10 @@ async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
         code.display()
     );
     let config = agent.file("watch.yaml", &watch);
-    let state = code.with_file_name("home").join(".local/state/talon/watch/looked");
+    let state = code.with_file_name("home").join(".local/state/talon/watch");
     let mut first = watcher_of(&agent, &code, &config).await;
     let written = async {
-        while !state.exists() {
+        while !["looked", "commits"].iter().all(|name| state.join(name).exists()) {
             sleep(POLL).await;
         }
     };
@@ -301,9 +301,11 @@ async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
     for number in 0..150 {
         std::fs::write(code.join(format!("old{number}.txt")), "old\n").expect("a file");
     }
-    std::fs::write(code.join("b.rs"), "// TODO: mend it\n").expect("a file");
-    git(&code, &["add", "b.rs"]);
-    git(&code, &["commit", "-q", "-m", "one"]);
+    for (name, message) in [("b.rs", "one"), ("d.rs", "two"), ("e.rs", "three")] {
+        std::fs::write(code.join(name), format!("// TODO: mend {message}\n")).expect("a file");
+        git(&code, &["add", name]);
+        git(&code, &["commit", "-q", "-m", message]);
+    }
     std::fs::write(code.join("a.rs"), CONFLICT).expect("a file");
     let token = format!("let key = \"ghp_{}\";\n", "a1B2".repeat(9));
     std::fs::write(code.join("c.rs"), token).expect("a file");
@@ -314,13 +316,65 @@ async fn what_happens_while_no_watcher_runs_is_told_by_the_next_one() {
         loop {
             let observed = agent.observed();
             let triggers: BTreeSet<&str> = observed.iter().map(|seen| seen.trigger.as_str()).collect();
-            if triggers.is_superset(&wanted) {
+            let commits = observed.iter().filter(|seen| seen.trigger == "todo_in_commit");
+            let commits: Vec<&str> = commits.map(|seen| seen.subject.as_str()).collect();
+            if triggers.is_superset(&wanted) && commits == ["one", "two", "three"] {
                 break;
             }
             sleep(POLL).await;
         }
     };
     timeout(WAIT, came).await.expect("all of it comes");
+}
+
+/// Two agents with one database in PostgreSQL, both running while the person is forgotten by the first one.
+// Promises: SHADOW-24, SHADOW-97
+#[tokio::test(flavor = "multi_thread")]
+async fn whom_one_agent_forgets_another_one_on_the_same_database_shows_no_more() {
+    let test = "whom_one_agent_forgets_another_one_on_the_same_database_shows_no_more";
+    let mut server = match Postgres::prepare() {
+        Ok(server) => server,
+        Err(reason) => return skip(test, reason),
+    };
+    server.run();
+    let scratch = Scratch::new();
+    let code = scratch.join("code");
+    for directory in ["code", "run", "home", "bin"] {
+        std::fs::create_dir(scratch.join(directory)).expect("a directory");
+    }
+    let watch = format!(
+        "shadow:\n  enabled: true\n  watchers: {{ filesystem: {{ paths: [{}] }}, git: {{ enabled: false }} }}\n",
+        code.display()
+    );
+    let _config = scratch.write("watch.yaml", &watch);
+    let provider = Provider::responding(reply).await;
+    let keys = "shadow: { enabled: true, cooldown: 1, boundaries_only: false }";
+    let state = format!("engine: postgres\nurl: {}", server.url());
+    let start = async || {
+        let builder = Builder::new().state(&state).config(keys);
+        let supervisor = with_agent(builder, &provider, "", "").start().await;
+        supervisor.wait_agent("it serves", |now| now.state == "serving").await;
+        supervisor
+    };
+    let first = start().await;
+    let watching = watcher(&first, &scratch).await;
+    std::fs::write(code.join("main.rs"), CONFLICT).expect("a file");
+    let made = ghosts(&first, 1).await;
+    let sender = made[0]["sender"].as_str().expect("a text").to_owned();
+    drop(watching);
+    let second = start().await;
+    assert_eq!(ghosts(&second, 1).await[0]["id"], made[0]["id"]);
+    let forgotten = json(&first, &["forget", &sender]).await;
+    assert_eq!(forgotten["ghosts"], 1, "{forgotten}");
+    let listed = json(&second, &["shadow", "list"]).await;
+    assert_eq!(listed["ghosts"].as_array().map(Vec::len), Some(0), "{listed}");
+    let log = json(&second, &["shadow", "log"]).await;
+    assert!(!log.to_string().contains(made[0]["id"].as_str().expect("a text")), "{log}");
+    let why = second.cli(&["shadow", "why", made[0]["id"].as_str().expect("a text")]).await;
+    assert!(!why.status.success(), "{why:?}");
+    for supervisor in [first, second] {
+        supervisor.stop().await;
+    }
 }
 
 /// What a plugin tells is an observation of the person that the operator names, and goes the same way.
