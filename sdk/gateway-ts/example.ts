@@ -33,7 +33,7 @@ export async function example(url: string, token: string): Promise<string[]> {
 
   // A session of the gateway's own.
   const session = await gateway.call("POST /api/sessions", { body: { thinkingLevel: "low" } });
-  await gateway.call("PATCH /api/sessions/{id}", { path: { id: session.id }, body: { thinkingLevel: "", verboseLevel: true } });
+  await gateway.call("PATCH /api/sessions/{id}", { path: { id: session.id }, body: { thinkingLevel: "configured", verboseLevel: true } });
   for await (const event of gateway.events("POST /api/sessions/{id}/send", { path: { id: session.id }, body: { text: "Hello" } })) {
     if (event.type === "agent.response.end") said.push(`${event.payload.usage.totalTokens} tokens`);
   }

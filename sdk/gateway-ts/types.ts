@@ -215,135 +215,135 @@ export type BusEnvelope = BusEvent & {
 export type BusEvent = {
   /** A session got a message. */
   payload: BusMessageIn;
-  type: "MessageInbound";
+  type: "message.inbound";
 } | {
   /** The answer of a turn is complete. */
   payload: BusMessageOut;
-  type: "MessageOutbound";
+  type: "message.outbound";
 } | {
   /** A model wants a tool to run. */
   payload: BusToolExecute;
-  type: "ToolExecute";
+  type: "tool.execute";
 } | {
   /** A call has its result, with what each layer of the guard did. */
   payload: BusToolComplete;
-  type: "ToolComplete";
+  type: "tool.complete";
 } | {
   /** What a watcher saw, before anything is decided about it. */
   payload: ShadowEvent;
-  type: "ShadowEvent";
+  type: "shadow.event";
 } | {
   /** A proposal that nobody asked for, or that changed. */
   payload: ShadowGhost;
-  type: "ShadowGhost";
+  type: "shadow.ghost";
 } | {
   /** A session got its first message. */
   payload: BusSession;
-  type: "SessionCreated";
+  type: "session.created";
 } | {
   /** A session went idle. */
   payload: BusSessionIdle;
-  type: "SessionIdle";
+  type: "session.idle";
 } | {
   /** Another configuration is in force. */
   payload: BusConfig;
-  type: "ConfigChanged";
+  type: "config.changed";
 } | {
   /** A turn begins a step in which a model is asked. */
   payload: BusThinking;
-  type: "AgentThinking";
+  type: "agent.thinking";
 } | {
   /** An instance takes calls. */
   payload: BusPlugin;
-  type: "PluginReady";
+  type: "plugin.ready";
 } | {
   /** An instance failed, and is not started again by itself. */
   payload: BusPlugin;
-  type: "PluginFailed";
+  type: "plugin.failed";
 } | {
   /** An instance waits to be started again. */
   payload: BusPlugin;
-  type: "PluginRestarting";
+  type: "plugin.restarting";
 } | {
   /** An instance was stopped. */
   payload: BusPlugin;
-  type: "PluginStopped";
+  type: "plugin.stopped";
 } | {
   /** A process of a plugin ended. */
   payload: BusPlugin;
-  type: "PluginExited";
+  type: "plugin.exited";
 } | {
   /** A plugin declares other actions, resources, prompts or scripts. */
   payload: BusPlugin;
-  type: "PluginChanged";
+  type: "plugin.changed";
 } | {
   /** A plugin's processes were replaced, or that failed. */
   payload: BusPlugin;
-  type: "PluginReplaced";
+  type: "plugin.replaced";
 } | {
   /** A plugin told what happened elsewhere. */
   payload: BusPlugin;
-  type: "PluginEvent";
+  type: "plugin.event";
 } | {
   /** A layer refused a call of a turn. */
   payload: BusGuard;
-  type: "GuardRefused";
+  type: "guard.refused";
 } | {
   /** Control syntax in an answer was neutralized. */
   payload: BusGuard;
-  type: "GuardNeutralized";
+  type: "guard.neutralized";
 } | {
   /** A plugin gets no calls: it kept sending control syntax. */
   payload: BusGuard;
-  type: "GuardQuarantined";
+  type: "guard.quarantined";
 } | {
   /** What an action declares is not what was approved. */
   payload: BusGuard;
-  type: "GuardDeclarationChanged";
+  type: "guard.declaration_changed";
 } | {
   /** A call, a question or a plan waits for a person. */
   payload: BusApproval;
-  type: "ApprovalWaiting";
+  type: "approval.waiting";
 } | {
   /** It was approved, denied or answered. */
   payload: BusApproval;
-  type: "ApprovalDecided";
+  type: "approval.decided";
 } | {
   /** It waits no more, and nobody decided. */
   payload: BusApproval;
-  type: "ApprovalEnded";
+  type: "approval.ended";
 } | {
   /** A run of a job begins. */
   payload: BusTask;
-  type: "TaskStarted";
+  type: "task.started";
 } | {
   /** A run of a job is done. */
   payload: BusTask;
-  type: "TaskCompleted";
+  type: "task.completed";
 } | {
   /** A run of a job, or the task of a sub-agent, failed. */
   payload: BusTask;
-  type: "TaskFailed";
+  type: "task.failed";
 } | {
   /** A run of a job goes on later. */
   payload: BusTask;
-  type: "TaskRetried";
+  type: "task.retried";
 } | {
   /** An attempt to deliver a notification begins. */
   payload: BusNotification;
-  type: "NotificationSending";
+  type: "notification.sending";
 } | {
   /** A notification was delivered. */
   payload: BusNotification;
-  type: "NotificationDelivered";
+  type: "notification.delivered";
 } | {
   /** Its sink refused a notification, or all attempts failed. */
   payload: BusNotification;
-  type: "NotificationFailed";
+  type: "notification.failed";
 } | {
   /** There will be another attempt. */
   payload: BusNotification;
-  type: "NotificationRetried";
+  type: "notification.retried";
 } | {
   /** Events are missing here. */
   payload: MissedEvents;
@@ -480,6 +480,13 @@ export interface CallDetails {
   /** What the guard put into it, in order. */
   spans: Array<Span>;
 }
+/** What is called. */
+export type CallKind = "function";
+export interface CalledFunction {
+  /** JSON. */
+  arguments: string;
+  name: string;
+}
 /** Who the caller is. */
 export interface CallerSession {
   channel: string;
@@ -524,6 +531,139 @@ export interface ChannelMessageEvent {
   sessionId: string;
   text: string;
 }
+/** What the assistant says. */
+export interface ChatAnswer {
+  /** Null if there are calls alone. */
+  content: string | null;
+  /** Always null. */
+  refusal: Record<string, unknown> | null;
+  /** assistant */
+  role: string;
+  /** Calls that the client makes. */
+  tool_calls?: Array<ChatCall>;
+}
+/** A conversation, and how it is to be answered. OpenAI's other fields are taken at the value that changes nothing; everything else is refused by its name. */
+export interface ChatBody {
+  /** The most tokens of the answer. */
+  max_completion_tokens?: number | null;
+  /** The old name of `max_completion_tokens`. */
+  max_tokens?: number | null;
+  messages: Array<ChatMessage>;
+  /** talon, a tier of it (talon/cheap), provider/name, or an alias. */
+  model: string;
+  /** False: one call of the client's functions at most in each answer. */
+  parallel_tool_calls?: boolean | null;
+  reasoning_effort?: ReasoningEffort | null;
+  response_format?: ChatFormat | null;
+  seed?: number | null;
+  stop?: Stop | null;
+  stream?: boolean | null;
+  stream_options?: StreamOptions | null;
+  temperature?: number | null;
+  tool_choice?: ChatToolChoice | null;
+  /** Functions of the client's, beside the server's own tools. */
+  tools?: Array<ChatTool> | null;
+  top_p?: number | null;
+  /** For the client's own books: who the request is for says its credential. */
+  user?: string | null;
+  verbosity?: Verbosity | null;
+}
+/** A call of a function of the client's. */
+export interface ChatCall {
+  function: CalledFunction;
+  id: string;
+  type?: CallKind;
+}
+export interface ChatChoice {
+  finish_reason: FinishReason;
+  index: number;
+  /** Always null. */
+  logprobs: Record<string, unknown> | null;
+  message: ChatAnswer;
+}
+/** A completion of an answer. */
+export interface ChatCompletion {
+  /** One. */
+  choices: Array<ChatChoice>;
+  /** In seconds since 1970. */
+  created: number;
+  id: string;
+  /** As the request named it. */
+  model: string;
+  /** chat.completion */
+  object: string;
+  usage: CompletionUsage;
+}
+/** A text, or parts. */
+export type ChatContent = string | Array<ChatPart>;
+/** The form of the answer. */
+export type ChatFormat = {
+  type: "text";
+} | {
+  type: "json_object";
+} | {
+  json_schema: JsonSchema;
+  type: "json_schema";
+};
+/** A message of a client. A name, a refusal and the like beside the text are for the client's own books. */
+export interface ChatMessage {
+  content?: ChatContent | null;
+  /** system, developer (the same), user, assistant or tool */
+  role: string;
+  /** Of a tool's message: the call whose result it is. */
+  tool_call_id?: string | null;
+  /** Of an assistant's message: the calls that it made. */
+  tool_calls?: Array<ChatCall> | null;
+}
+/** A part of a message. */
+export type ChatPart = {
+  text: string;
+  type: "text";
+} | {
+  refusal: string;
+  type: "refusal";
+} | {
+  image_url: ImageUrl;
+  type: "image_url";
+};
+/** A tool of the client's. */
+export type ChatTool = {
+  function: ClientFunction;
+  type: "function";
+};
+/** Which tools the model is left: auto, none, required, or one function. */
+export type ChatToolChoice = ToolMode | {
+  function: NamedFunction;
+};
+/** A piece of a call. */
+export interface ChunkCall {
+  function: ChunkFunction;
+  id?: string | null;
+  /** Which of the answer's calls it belongs to. */
+  index: number;
+  /** function */
+  type?: string | null;
+}
+export interface ChunkChoice {
+  delta: ChunkDelta;
+  finish_reason: FinishReason | null;
+  index: number;
+  /** Always null. */
+  logprobs: Record<string, unknown> | null;
+}
+/** What a piece adds. */
+export interface ChunkDelta {
+  content?: string | null;
+  /** In the first piece: assistant. */
+  role?: string | null;
+  /** Of a call that the client makes: its name, or its arguments. */
+  tool_calls?: Array<ChunkCall> | null;
+}
+export interface ChunkFunction {
+  /** JSON, or a piece of it. */
+  arguments: string;
+  name?: string | null;
+}
 /** A person's answer to a question. */
 export interface ClarificationAnswer {
   /** At most 16 KiB. Null: nobody wants to answer. */
@@ -548,6 +688,14 @@ export interface ClarificationRequest {
   schema?: unknown;
   sessionId: string;
 }
+/** A function that the client calls. */
+export interface ClientFunction {
+  description?: string | null;
+  name: string;
+  /** A JSON Schema of its arguments. */
+  parameters?: Record<string, unknown> | null;
+  strict?: boolean | null;
+}
 /** How much is compacted. */
 export interface CompactWish {
   /** Turns that stay as they were; without it, as configured. */
@@ -560,6 +708,32 @@ export interface Compacted {
   summary: string;
   tokensAfter: number;
   tokensBefore: number;
+}
+/** A piece of a streamed completion. */
+export interface CompletionChunk {
+  /** One, or none in the piece with the usage. */
+  choices: Array<ChunkChoice>;
+  /** In seconds since 1970. */
+  created: number;
+  id: string;
+  /** As the request named it. */
+  model: string;
+  /** chat.completion.chunk */
+  object: string;
+  usage?: CompletionUsage | null;
+}
+export interface CompletionDetails {
+  reasoning_tokens: number;
+}
+/** An event of a streamed completion. `[DONE]` follows the last piece; an error ends the stream without it. */
+export type CompletionEvent = CompletionChunk | OpenAiError;
+/** What was used. */
+export interface CompletionUsage {
+  completion_tokens: number;
+  completion_tokens_details: CompletionDetails;
+  prompt_tokens: number;
+  prompt_tokens_details: PromptDetails;
+  total_tokens: number;
 }
 /** A change that was made while Talon ran. */
 export interface ConfigChange {
@@ -747,6 +921,14 @@ export interface DeepHealth {
   status: HealthStatus;
   version: string;
 }
+/** What became of a response. */
+export interface DeletedResponse {
+  /** Always true. */
+  deleted: boolean;
+  id: string;
+  /** response */
+  object: string;
+}
 /** What the doctor found. */
 export interface Diagnosis {
   /** When it looked, in milliseconds since 1970. It looks again half a minute later at the earliest. */
@@ -754,6 +936,57 @@ export interface Diagnosis {
   /** The worst first. */
   items: Array<Finding>;
 }
+/** What a response repeats of its request, as it was written. */
+export interface EchoedFields {
+  instructions: string | null;
+  max_output_tokens: number | null;
+  metadata: Record<string, string>;
+  parallel_tool_calls: boolean;
+  previous_response_id: string | null;
+  reasoning: ReasoningOptions;
+  temperature: number | null;
+  text: TextOptions;
+  tool_choice: ResponseToolChoice;
+  tools: Array<ResponseTool>;
+  top_p: number | null;
+}
+/** A text, or several. */
+export type EmbeddedTexts = string | Array<string>;
+export interface Embedding {
+  embedding: EncodedVector;
+  /** The text's place. */
+  index: number;
+  /** embedding */
+  object: string;
+}
+/** Vectors in the order of the texts. */
+export interface EmbeddingList {
+  data: Array<Embedding>;
+  /** As the request named it. */
+  model: string;
+  /** list */
+  object: string;
+  usage: EmbeddingUsage;
+}
+export interface EmbeddingUsage {
+  prompt_tokens: number;
+  total_tokens: number;
+}
+/** Texts, and how their vectors are wanted. */
+export interface EmbeddingsBody {
+  /** How many numbers a vector has, of models that leave the choice. */
+  dimensions?: number | null;
+  encoding_format?: Encoding | null;
+  input: EmbeddedTexts;
+  /** talon, or the model of `models.embeddings`. */
+  model: string;
+  /** For the client's own books. */
+  user?: string | null;
+}
+/** As `encoding_format` says. */
+export type EncodedVector = Array<number> | string;
+/** How a vector is written: as numbers, or as base64 of little-endian 32-bit floats. */
+export type Encoding = "float" | "base64";
 /** A message of the gateway: `{id, type, timestamp, payload}`, and a sequence if it is recorded. */
 export type Envelope = ServerEvent & {
   /** The event's id; the same if it is sent again. */
@@ -814,6 +1047,8 @@ export interface Finding {
   /** Why it matters; empty if it is in order or obvious. */
   why: string;
 }
+/** Why an answer ends. */
+export type FinishReason = "stop" | "length" | "tool_calls";
 /** A button of a proposal. */
 export interface GhostAction {
   label: string;
@@ -845,6 +1080,71 @@ export interface Health {
 }
 /** Whether it answers. */
 export type HealthStatus = "ok" | "unavailable";
+export interface ImageUrl {
+  /** data:image/…;base64,…: links are not fetched. */
+  url: string;
+}
+export interface IncompleteDetails {
+  /** max_output_tokens */
+  reason: string;
+}
+/** A call of a function of the client's. */
+export interface InputCall {
+  /** JSON. */
+  arguments: string;
+  call_id: string;
+  id?: string | null;
+  name: string;
+}
+/** A text, or parts. */
+export type InputContent = string | Array<InputPart>;
+/** An item of the input. An item without a type is a message. */
+export type InputItem = InputMessage & {
+  type: "message";
+} | InputCall & {
+  type: "function_call";
+} | InputOutput & {
+  type: "function_call_output";
+} | InputReference & {
+  type: "item_reference";
+} | {
+  type: "reasoning";
+};
+/** What somebody says. */
+export interface InputMessage {
+  content: InputContent;
+  /** Of a message that is part of a stored response. */
+  id?: string | null;
+  /** system, developer (the same), user or assistant */
+  role: string;
+}
+/** The result of a call. */
+export interface InputOutput {
+  call_id: string;
+  output: InputContent;
+}
+/** A part of a message. */
+export type InputPart = {
+  text: string;
+  type: "input_text";
+} | {
+  text: string;
+  type: "output_text";
+} | {
+  refusal: string;
+  type: "refusal";
+} | {
+  /** data:image/…;base64,…: links are not fetched. */
+  image_url: string;
+  type: "input_image";
+};
+/** A part of a stored response. */
+export interface InputReference {
+  id: string;
+}
+export interface InputTokenDetails {
+  cached_tokens: number;
+}
 export interface Instance {
   callsInFlight: number;
   /** Processor time since its start, in microseconds. */
@@ -859,6 +1159,7 @@ export interface Instance {
   readySince: number;
   state: string;
 }
+export type ItemStatus = "in_progress" | "completed";
 /** A job. */
 export interface Job {
   id: string;
@@ -877,6 +1178,10 @@ export interface Job {
 export interface JobChange {
   /** Whether it rests. */
   paused: boolean;
+}
+export interface JsonSchema {
+  /** A JSON Schema that the answer has to fit. */
+  schema: Record<string, unknown>;
 }
 /** A layer of the guard. */
 export interface Layer {
@@ -991,14 +1296,16 @@ export interface NamedCost {
   cost: Cost;
   name: string;
 }
+export interface NamedFunction {
+  name: string;
+}
 /** A new session's settings. */
 export interface NewSession {
   /** What to note about it; at most 32 entries. */
   labels?: Record<string, string>;
   /** provider/name or alias; without it, as configured. */
   model?: string;
-  /** off, low, medium or high; without it, as configured. */
-  thinkingLevel?: string;
+  thinkingLevel?: ThinkingLevel;
   /** Whether channels show arguments and results of calls. */
   verboseLevel?: boolean;
 }
@@ -1049,6 +1356,37 @@ export interface OpenAiError {
 }
 /** What is done with a plugin. */
 export type Operation = "start" | "stop" | "restart" | "reload" | "lift-quarantine";
+/** A part of an answer. */
+export type OutputItem = {
+  /** One, or none before its text begins. */
+  content: Array<OutputPart>;
+  id: string;
+  /** assistant */
+  role: string;
+  status: ItemStatus;
+  type: "message";
+} | {
+  /** JSON. */
+  arguments: string;
+  /** What its result names. */
+  call_id: string;
+  id: string;
+  name: string;
+  status: ItemStatus;
+  type: "function_call";
+};
+/** A text of a message. */
+export type OutputPart = {
+  /** Always empty. */
+  annotations: Array<unknown>;
+  /** Always empty. */
+  logprobs: Array<unknown>;
+  text: string;
+  type: "output_text";
+};
+export interface OutputTokenDetails {
+  reasoning_tokens: number;
+}
 /** A page of a list. */
 export interface PageApproval {
   items: Array<{
@@ -1534,6 +1872,14 @@ export interface Problem {
   /** One of a closed list: `urn:talon:problem:not-found`. */
   type: string;
 }
+export interface PromptDetails {
+  cached_tokens: number;
+}
+/** How long models think; none and minimal: not at all. */
+export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high";
+export interface ReasoningOptions {
+  effort?: ReasoningEffort | null;
+}
 /** A call of a plugin's action. */
 export interface RecentCall {
   action: string;
@@ -1558,6 +1904,160 @@ export interface RecentCall {
   /** For whom: a subject of the gateway, a sender of the agent, or `uid:N`. */
   subject: string;
   traceId?: string | null;
+}
+/** What is said, and how it is to be answered. OpenAI's other fields are taken at the value that changes nothing; everything else is refused by its name. */
+export interface ResponseBody {
+  input: ResponseInput;
+  /** For this response alone. */
+  instructions?: string | null;
+  max_output_tokens?: number | null;
+  /** What is stored with it: at most 16 entries, keys of 64 characters and values of 512. */
+  metadata?: Record<string, string> | null;
+  /** talon, a tier of it (talon/cheap), provider/name, or an alias. */
+  model: string;
+  /** False: one call of the client's functions at most in each answer. */
+  parallel_tool_calls?: boolean | null;
+  /** The stored response that this one goes on from. */
+  previous_response_id?: string | null;
+  reasoning?: ReasoningOptions | null;
+  /** Without it, true. */
+  store?: boolean | null;
+  stream?: boolean | null;
+  temperature?: number | null;
+  text?: TextOptions | null;
+  tool_choice?: ResponseToolChoice | null;
+  /** Functions of the client's, beside the server's own tools. */
+  tools?: Array<ResponseTool> | null;
+  top_p?: number | null;
+  /** For the client's own books: who the request is for says its credential. */
+  user?: string | null;
+}
+/** An event, by its type. The list is closed. */
+export type ResponseEvent = {
+  response: ResponseObject;
+  type: "response.created";
+} | {
+  response: ResponseObject;
+  type: "response.in_progress";
+} | {
+  item: OutputItem;
+  output_index: number;
+  type: "response.output_item.added";
+} | {
+  content_index: number;
+  item_id: string;
+  output_index: number;
+  part: OutputPart;
+  type: "response.content_part.added";
+} | {
+  content_index: number;
+  delta: string;
+  item_id: string;
+  logprobs: Array<unknown>;
+  output_index: number;
+  type: "response.output_text.delta";
+} | {
+  content_index: number;
+  item_id: string;
+  logprobs: Array<unknown>;
+  output_index: number;
+  text: string;
+  type: "response.output_text.done";
+} | {
+  content_index: number;
+  item_id: string;
+  output_index: number;
+  part: OutputPart;
+  type: "response.content_part.done";
+} | {
+  item: OutputItem;
+  output_index: number;
+  type: "response.output_item.done";
+} | {
+  delta: string;
+  item_id: string;
+  output_index: number;
+  type: "response.function_call_arguments.delta";
+} | {
+  arguments: string;
+  item_id: string;
+  name: string;
+  output_index: number;
+  type: "response.function_call_arguments.done";
+} | {
+  response: ResponseObject;
+  type: "response.completed";
+} | {
+  response: ResponseObject;
+  type: "response.incomplete";
+} | {
+  response: ResponseObject;
+  type: "response.failed";
+};
+export interface ResponseFailure {
+  /** server_error */
+  code: string;
+  message: string;
+}
+export type ResponseFormat = {
+  type: "text";
+} | {
+  type: "json_object";
+} | {
+  /** A JSON Schema that the answer has to fit. */
+  schema: Record<string, unknown>;
+  type: "json_schema";
+};
+/** What is said: a user's text, or items. */
+export type ResponseInput = string | Array<InputItem>;
+/** A response. */
+export type ResponseObject = EchoedFields & {
+  /** Always false. */
+  background: boolean;
+  /** In seconds since 1970. */
+  created_at: number;
+  error: ResponseFailure | null;
+  id: string;
+  incomplete_details: IncompleteDetails | null;
+  /** As the request named it. */
+  model: string;
+  /** response */
+  object: string;
+  /** The answer, and calls that the client makes. */
+  output: Array<OutputItem>;
+  /** default */
+  service_tier: string;
+  status: ResponseStatus;
+  /** Whether it can be read again and gone on from. */
+  store: boolean;
+  /** disabled */
+  truncation: string;
+  usage: ResponseUsage | null;
+  /** Always null. */
+  user: Record<string, unknown> | null;
+};
+/** The state of a response. */
+export type ResponseStatus = "in_progress" | "completed" | "incomplete" | "failed";
+/** An event with its number. */
+export type ResponseStreamEvent = ResponseEvent & {
+  /** Counts up from 0 by one. */
+  sequence_number: number;
+};
+/** A tool of the client's. */
+export type ResponseTool = ClientFunction & {
+  type: "function";
+};
+/** Which tools the model is left: auto, none, required, or one function. */
+export type ResponseToolChoice = ToolMode | {
+  name: string;
+};
+/** What a response used. */
+export interface ResponseUsage {
+  input_tokens: number;
+  input_tokens_details: InputTokenDetails;
+  output_tokens: number;
+  output_tokens_details: OutputTokenDetails;
+  total_tokens: number;
 }
 /** Follow sessions from where an earlier connection ended. */
 export interface Resume {
@@ -1585,8 +2085,8 @@ export interface Sent {
   schema?: unknown;
   /** At most 256 KiB. */
   text: string;
-  /** For this turn alone: off, low, medium or high. */
-  thinkingLevel?: string;
+  /** For this turn alone. */
+  thinkingLevel?: ThinkingLevel;
 }
 /** What happened over all plugins, a list for each number: entries at one place belong together. At most 8,640 of each. */
 export interface SeriesLists {
@@ -1766,8 +2266,7 @@ export interface SessionChange {
   labels?: Record<string, string>;
   /** provider/name or alias; empty: as configured. */
   model?: string | null;
-  /** off, low, medium or high; empty: as configured. */
-  thinkingLevel?: string | null;
+  thinkingLevel?: ThinkingLevel | null;
   /** Whether channels show arguments and results of calls. */
   verboseLevel?: boolean | null;
 }
@@ -1934,6 +2433,15 @@ export interface Span {
   end: number;
   start: number;
 }
+/** One text, or several. */
+export type Stop = string | Array<string>;
+/** What a stream has beside its pieces. */
+export interface StreamOptions {
+  /** False alone. */
+  include_obfuscation?: boolean;
+  /** Whether the last piece says what was used. */
+  include_usage?: boolean;
+}
 /** A sub-agent has ended. */
 export interface SubagentResult {
   agent: string;
@@ -1974,6 +2482,13 @@ export interface TaskEvent {
   /** The sub-agent; absent for a job. */
   subagent?: string | null;
 }
+/** The form of the answer. */
+export interface TextOptions {
+  format?: ResponseFormat | null;
+  verbosity?: Verbosity | null;
+}
+/** How long models think; configured, or an empty text: as the configuration says. */
+export type ThinkingLevel = "configured" | "off" | "low" | "medium" | "high";
 /** Tokens of a turn. */
 export interface TokenUsage {
   completionTokens: number;
@@ -2003,6 +2518,8 @@ export interface ToolCallEvent {
   sessionId: string;
   tool: string;
 }
+/** Which tools the model is left. */
+export type ToolMode = "auto" | "none" | "required";
 /** How far a running call has come. */
 export interface ToolProgressEvent {
   /** The id of its `tool.call`. */
@@ -2075,120 +2592,130 @@ export interface UndoneTurns {
   /** Turns that were taken back. */
   turns: number;
 }
+/** How detailed an answer is; the middle is the agent's own way. */
+export type Verbosity = "low" | "medium" | "high";
 /** The routes, each with the body that it takes and what it answers. */
 export interface Routes {
   /** What waits for a person, or did. */
-  "GET /api/approvals": { body: undefined; answer: PageApproval };
+  "GET /api/approvals": { body: undefined; answer: PageApproval; };
   /** Decides: for people, with the scope approve. */
-  "POST /api/approvals/{id}": { body: Decision; answer: Approval };
+  "POST /api/approvals/{id}": { body: Decision; answer: Approval; };
   /** Records of the audit log, newest first (scope admin). */
-  "GET /api/audit": { body: undefined; answer: PageAuditEntry };
+  "GET /api/audit": { body: undefined; answer: PageAuditEntry; };
   /** Verifies the chain of the whole audit log (scope admin). A large one takes seconds. */
-  "GET /api/audit/verify": { body: undefined; answer: AuditVerdict };
+  "GET /api/audit/verify": { body: undefined; answer: AuditVerdict; };
+  /** What happens now, as server-sent events: everybody's with the scope operate, and otherwise the caller's own. Nothing of it is kept: who reads slowly is told how many events are missing (missed), and no emitter waits. `/api/events` tells of sessions without a gap. */
+  "GET /api/bus": { body: undefined; answer: never; event: BusEnvelope; };
   /** The latest calls, newest first, with those that run (scope operate). The latest 1,000 are there. */
-  "GET /api/calls": { body: undefined; answer: PageRecentCall };
+  "GET /api/calls": { body: undefined; answer: PageRecentCall; };
   /** A call with the guard's layers, and with arguments and answer while the guard keeps the answer (scope admin). It is recorded in the audit log. */
-  "GET /api/calls/{id}": { body: undefined; answer: CallDetails };
+  "GET /api/calls/{id}": { body: undefined; answer: CallDetails; };
   /** The configuration in force, without secrets (scope admin). `ETag` is its revision. */
-  "GET /api/config": { body: undefined; answer: Record<string, unknown> };
+  "GET /api/config": { body: undefined; answer: Record<string, unknown>; };
   /** Changes the configuration by a JSON merge patch (RFC 7396; scope admin): what `GET /api/config/sources` calls editable. It is checked whole and refused whole, holds at once and over restarts, and `null` gives way to what the config file says. With `If-Match`, only if the configuration is still of that revision. */
-  "PATCH /api/config": { body: Record<string, unknown>; answer: ConfigChangeResult };
+  "PATCH /api/config": { body: Record<string, unknown>; answer: ConfigChangeResult; };
   /** Checks the config file as it is now, without bringing it into force (scope admin). */
-  "GET /api/config/check": { body: undefined; answer: ConfigFileCheck };
+  "GET /api/config/check": { body: undefined; answer: ConfigFileCheck; };
   /** Checks a patch without bringing it into force (scope admin). */
-  "POST /api/config/check": { body: Record<string, unknown>; answer: ConfigCheck };
+  "POST /api/config/check": { body: Record<string, unknown>; answer: ConfigCheck; };
   /** What was changed while Talon ran, newest first (scope admin). The latest hundred changes are kept. */
-  "GET /api/config/history": { body: undefined; answer: PageConfigChange };
+  "GET /api/config/history": { body: undefined; answer: PageConfigChange; };
   /** Every value of the configuration with where it is written, and whether it may be changed here (scope admin). */
-  "GET /api/config/sources": { body: undefined; answer: ConfigSources };
+  "GET /api/config/sources": { body: undefined; answer: ConfigSources; };
   /** What models cost: today, and one session. */
-  "GET /api/costs": { body: undefined; answer: Costs };
+  "GET /api/costs": { body: undefined; answer: Costs; };
   /** Runs the doctor, or has its latest report (scope operate). */
-  "GET /api/doctor": { body: undefined; answer: Diagnosis };
+  "GET /api/doctor": { body: undefined; answer: Diagnosis; };
+  /** The events of all sessions of the caller, from now on, or from where `Last-Event-ID` says. Each is an envelope as over WebSocket. */
+  "GET /api/events": { body: undefined; answer: never; event: Envelope; };
   /** The entries of `extensions` (scope operate). */
-  "GET /api/extensions": { body: undefined; answer: PageExtension };
+  "GET /api/extensions": { body: undefined; answer: PageExtension; };
   /** What the shadow loop proposes, or did; the latest first. */
-  "GET /api/ghosts": { body: undefined; answer: PageShadowGhost };
+  "GET /api/ghosts": { body: undefined; answer: PageShadowGhost; };
   /** One ghost, and why it is there. */
-  "GET /api/ghosts/{id}": { body: undefined; answer: GhostReasons };
+  "GET /api/ghosts/{id}": { body: undefined; answer: GhostReasons; };
   /** Decides about a ghost: for people, with the scope approve. Approving begins a turn in a session of its own. */
-  "POST /api/ghosts/{id}": { body: GhostDecision; answer: ShadowGhost };
+  "POST /api/ghosts/{id}": { body: GhostDecision; answer: ShadowGhost; };
   /** The process lives. */
-  "GET /api/health": { body: undefined; answer: Health };
+  "GET /api/health": { body: undefined; answer: Health; };
   /** The same, with each of both and its time. */
-  "GET /api/health/deep": { body: undefined; answer: DeepHealth };
+  "GET /api/health/deep": { body: undefined; answer: DeepHealth; };
   /** What the agent remembers for the caller. */
-  "GET /api/memories": { body: undefined; answer: PageMemory };
-  /** One memory. */
-  "GET /api/memories/{id}": { body: undefined; answer: Memory };
+  "GET /api/memories": { body: undefined; answer: PageMemory; };
   /** Forgets one memory. */
-  "DELETE /api/memories/{id}": { body: undefined; answer: undefined };
+  "DELETE /api/memories/{id}": { body: undefined; answer: undefined; };
+  /** One memory. */
+  "GET /api/memories/{id}": { body: undefined; answer: Memory; };
   /** The models that may answer. */
-  "GET /api/models": { body: undefined; answer: PageModel };
+  "GET /api/models": { body: undefined; answer: PageModel; };
   /** What people are told, or were, or what waits; the latest first (scope operate). */
-  "GET /api/notifications": { body: undefined; answer: PageNotification };
+  "GET /api/notifications": { body: undefined; answer: PageNotification; };
   /** Has notifications be delivered after all (scope operate). */
-  "POST /api/notifications/retry": { body: RetryWish; answer: Retried };
+  "POST /api/notifications/retry": { body: RetryWish; answer: Retried; };
   /** The plugins that the caller may see. */
-  "GET /api/plugins": { body: undefined; answer: PagePlugin };
+  "GET /api/plugins": { body: undefined; answer: PagePlugin; };
   /** A plugin, its actions, and what it may do. */
-  "GET /api/plugins/{name}": { body: undefined; answer: PluginDetails };
+  "GET /api/plugins/{name}": { body: undefined; answer: PluginDetails; };
   /** Calls an action as oneself (scope operate). That the guard or the tool says no is an answer. */
-  "POST /api/plugins/{name}/actions/{action}": { body: ActionCall; answer: ActionAnswer };
+  "POST /api/plugins/{name}/actions/{action}": { body: ActionCall; answer: ActionAnswer; };
   /** The latest lines of a plugin's log (scope operate); with `Accept: text/event-stream` also those that come. */
-  "GET /api/plugins/{name}/logs": { body: undefined; answer: PageLogLine };
+  "GET /api/plugins/{name}/logs": { body: undefined; answer: PageLogLine; event: LogLine; };
   /** Starts, stops, restarts or reloads a plugin, or ends its quarantine (scope operate). */
-  "POST /api/plugins/{name}/{operation}": { body: undefined; answer: Plugin };
+  "POST /api/plugins/{name}/{operation}": { body: undefined; answer: Plugin; };
   /** Host and agent answer, so that requests can be served. */
-  "GET /api/ready": { body: undefined; answer: Health };
+  "GET /api/ready": { body: undefined; answer: Health; };
   /** The jobs (scope operate). */
-  "GET /api/schedule": { body: undefined; answer: PageJob };
+  "GET /api/schedule": { body: undefined; answer: PageJob; };
   /** What jobs did and will do, the latest planned time first (scope operate). */
-  "GET /api/schedule/history": { body: undefined; answer: PageOccurrence };
+  "GET /api/schedule/history": { body: undefined; answer: PageOccurrence; };
   /** Lets a job rest, or go on (scope operate). */
-  "PATCH /api/schedule/{job}": { body: JobChange; answer: Job };
+  "PATCH /api/schedule/{job}": { body: JobChange; answer: Job; };
   /** Has a job run now, beside its planned times (scope operate). */
-  "POST /api/schedule/{job}/run": { body: undefined; answer: Occurrence };
+  "POST /api/schedule/{job}/run": { body: undefined; answer: Occurrence; };
   /** Numbers of the last day in steps of ten seconds (scope operate). */
-  "GET /api/series": { body: undefined; answer: SeriesLists };
+  "GET /api/series": { body: undefined; answer: SeriesLists; };
   /** For whom the request counts, and what it may. */
-  "GET /api/session": { body: undefined; answer: CallerSession };
+  "GET /api/session": { body: undefined; answer: CallerSession; };
   /** The caller's sessions, the latest first. */
-  "GET /api/sessions": { body: undefined; answer: PageSession };
+  "GET /api/sessions": { body: undefined; answer: PageSession; };
   /** Makes a session. */
-  "POST /api/sessions": { body: NewSession; answer: Session };
-  /** A session, and a page of its messages. */
-  "GET /api/sessions/{id}": { body: undefined; answer: Session };
+  "POST /api/sessions": { body: NewSession; answer: Session; };
   /** Deletes a session, with all that it holds. */
-  "DELETE /api/sessions/{id}": { body: undefined; answer: undefined };
+  "DELETE /api/sessions/{id}": { body: undefined; answer: undefined; };
+  /** A session, and a page of its messages. */
+  "GET /api/sessions/{id}": { body: undefined; answer: Session; };
   /** Changes a session's settings. */
-  "PATCH /api/sessions/{id}": { body: SessionChange; answer: Session };
+  "PATCH /api/sessions/{id}": { body: SessionChange; answer: Session; };
   /** Ends the turn that a session is in. What it has done stays. */
-  "POST /api/sessions/{id}/cancel": { body: undefined; answer: Cancelled };
+  "POST /api/sessions/{id}/cancel": { body: undefined; answer: Cancelled; };
   /** Puts a summary in the place of the older turns. They stay in the store. */
-  "POST /api/sessions/{id}/compact": { body: CompactWish; answer: Compacted };
+  "POST /api/sessions/{id}/compact": { body: CompactWish; answer: Compacted; };
+  /** The events of one session, from its beginning, or from where `Last-Event-ID` says. */
+  "GET /api/sessions/{id}/events": { body: undefined; answer: never; event: Envelope; };
   /** Sends a message, and answers with what comes of it. `Prefer: respond-async` answers at once with 202, `Prefer: wait=SECONDS` does so after that time, and `Accept: text/event-stream` streams the turn's events. `new` in place of an id makes a session. */
-  "POST /api/sessions/{id}/send": { body: Sent; answer: Accepted | Answer };
+  "POST /api/sessions/{id}/send": { body: Sent; answer: Accepted | Answer; event: Envelope; };
   /** Takes back the latest turns. Calls that were made in them stay made. */
-  "POST /api/sessions/{id}/undo": { body: UndoWish; answer: UndoneTurns };
+  "POST /api/sessions/{id}/undo": { body: UndoWish; answer: UndoneTurns; };
   /** What left for a model, by kind and number of bytes; the latest first. */
-  "GET /api/shadow/log": { body: undefined; answer: PageShadowLogEntry };
+  "GET /api/shadow/log": { body: undefined; answer: PageShadowLogEntry; };
   /** Has the loop of the caller rest, or go on: for people, with the scope approve. */
-  "POST /api/shadow/pause": { body: ShadowPause; answer: ShadowRest };
+  "POST /api/shadow/pause": { body: ShadowPause; answer: ShadowRest; };
   /** What the triggers of a person led to, and what of the limits is left. */
-  "GET /api/shadow/stats": { body: undefined; answer: ShadowStats };
+  "GET /api/shadow/stats": { body: undefined; answer: ShadowStats; };
   /** The tools that models may call for the caller. */
-  "GET /api/tools": { body: undefined; answer: PageTool };
+  "GET /api/tools": { body: undefined; answer: PageTool; };
   /** An answer to a conversation that the client keeps. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured. */
-  "POST /v1/chat/completions": { body: Record<string, unknown>; answer: Record<string, unknown> };
+  "POST /v1/chat/completions": { body: ChatBody; answer: ChatCompletion; event: CompletionEvent; };
   /** Vectors of texts, by the model of `models.embeddings`. */
-  "POST /v1/embeddings": { body: Record<string, unknown>; answer: Record<string, unknown> };
+  "POST /v1/embeddings": { body: EmbeddingsBody; answer: EmbeddingList; };
   /** The agent, its models and their aliases. */
-  "GET /v1/models": { body: undefined; answer: ModelList };
+  "GET /v1/models": { body: undefined; answer: ModelList; };
+  /** One model. Its name has slashes, which a path template cannot say: it may be sent as it is, or with each slash as %2F. */
+  "GET /v1/models/{model}": { body: undefined; answer: ModelEntry; };
   /** An answer that is stored unless `store` is false. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured. */
-  "POST /v1/responses": { body: Record<string, unknown>; answer: Record<string, unknown> };
-  /** A stored response. */
-  "GET /v1/responses/{id}": { body: undefined; answer: Record<string, unknown> };
+  "POST /v1/responses": { body: ResponseBody; answer: ResponseObject; event: ResponseStreamEvent; };
   /** Deletes the conversation that a response is a part of. */
-  "DELETE /v1/responses/{id}": { body: undefined; answer: Record<string, unknown> };
+  "DELETE /v1/responses/{id}": { body: undefined; answer: DeletedResponse; };
+  /** A stored response. */
+  "GET /v1/responses/{id}": { body: undefined; answer: ResponseObject; };
 }

@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use serde_json::{Value, json};
+use talon_tests::ask::with_agent;
 use talon_tests::gateway_client::{Setting, says, start_with_gateway};
-use talon_tests::{repository, skip};
+use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::{Builder, program, repository, skip};
 use tokio::process::Command;
 
 /// Requests of a test are no flood: what limits them is tested elsewhere.
@@ -42,6 +45,29 @@ async fn succeeds(setting: &Setting, program: PathBuf, args: &[&str]) -> String 
     said
 }
 
+/// A model that says one thing, and makes vectors.
+fn model(question: &Value) -> ScriptedReply {
+    let Some(texts) = question.get("input").and_then(Value::as_array) else { return says("Hi.") };
+    let vector = |index| json!({"object": "embedding", "index": index, "embedding": [1, 0, 0]});
+    let data: Vec<Value> = (0..texts.len()).map(vector).collect();
+    let usage = json!({"prompt_tokens": 1, "total_tokens": 1});
+    let body = json!({"object": "list", "data": data, "model": "vectors", "usage": usage});
+    ScriptedReply::Raw(200, "application/json", body.to_string())
+}
+
+/// A gateway before an agent that lacks nothing: what is not configured is 501.
+async fn start_with_all() -> Setting {
+    let provider = Provider::responding(model).await;
+    let builder = Builder::new().plugin("liar", &program("misbehave"), &[], "");
+    let builder =
+        builder.config(&format!("gateway: {{ enabled: true, address: '127.0.0.1:0', {UNLIMITED} }}"));
+    let vectors = "  embeddings: { provider: local, model: vectors }";
+    let supervisor = with_agent(builder, &provider, "", vectors).start().await;
+    let status = supervisor.wait_gateway("the gateway serves", |status| status.state == "serving").await;
+    let address = status.url.trim_start_matches("http://").parse().expect("an address");
+    Setting { supervisor, provider, address }
+}
+
 // Promises: GW-140
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_gets_what_the_description_does_not_say() {
@@ -49,7 +75,7 @@ async fn no_request_gets_what_the_description_does_not_say() {
     else {
         return;
     };
-    let setting = start_with_gateway(vec![says("Hi.")], UNLIMITED).await;
+    let setting = start_with_all().await;
     let token = setting.token(&["--scope", "chat,approve,operate,admin"]).await;
     let examples = std::env::var(EXAMPLES).unwrap_or_else(|_| "4".to_owned());
     let (url, bearer) =

@@ -134,10 +134,11 @@ fn what_a_session_may_want_is_described_by_its_words() {
     references(&properties["thinkingLevel"], &mut targets);
     let target = targets.first().unwrap();
     let level = document.pointer(target.trim_start_matches('#')).unwrap();
-    assert_eq!(level["enum"], json!(["", "off", "low", "medium", "high"]));
-    for word in level["enum"].as_array().unwrap() {
+    assert_eq!(level["enum"], json!(["configured", "off", "low", "medium", "high"]));
+    for word in level["enum"].as_array().unwrap().iter().chain([&json!("")]) {
         let change: SessionChange = crate::input::read(&json!({"thinkingLevel": word}).to_string()).unwrap();
-        assert_eq!(change.of("s").thinking.as_deref(), word.as_str());
+        let agents = word.as_str().map(|word| word.trim_start_matches("configured"));
+        assert_eq!(change.of("s").thinking.as_deref(), agents);
     }
     let refused = crate::input::read::<SessionChange>(r#"{"thinkingLevel": "endless"}"#).unwrap_err();
     assert!(refused.detail().contains("`medium`"), "{}", refused.detail());

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How long models think; empty: as configured.
+/// How long models think; configured, or an empty text: as the configuration says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ThinkingLevel {
     #[default]
-    #[serde(rename = "")]
+    #[serde(alias = "")]
     Configured,
     Off,
     Low,

@@ -168,6 +168,7 @@ pub(super) fn choice(name: String) -> Option<ToolChoice> {
 
 /// A function that the client calls.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ClientFunction)]
 pub(super) struct Function {
     name: String,
     #[serde(default)]
