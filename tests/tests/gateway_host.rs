@@ -5,8 +5,8 @@ use std::process::Stdio;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use talon_tests::program;
 use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::{Client, program};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
@@ -58,6 +58,92 @@ async fn the_audit_log_is_searched_page_by_page_and_verified() {
     let operator = setting.token(&["--scope", "chat,operate"]).await;
     assert_eq!(setting.json(&operator, "GET", "/api/audit", &Value::Null).await.0, 403);
     assert_eq!(setting.json(&token, "GET", "/api/audit?cursor=x", &Value::Null).await.0, 400);
+    setting.supervisor.stop().await;
+}
+
+// Promises: AUDIT-19, AUDIT-22
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_changed_over_http_is_in_the_audit_log_with_who_it_was() {
+    let tool = |name: &str, arguments: Value| ScriptedReply::ToolCalls(vec![(name.to_owned(), arguments)]);
+    let provider = Provider::start(vec![
+        tool("memory__save", json!({"content": "likes xyzzy tea"})),
+        says("Noted."),
+        tool("liar__echo", json!({"text": "xyzzy"})),
+        says("I may not."),
+    ]);
+    let agent = "  confirm: { rules: [{ tool: liar.echo, ask: always }] }\nextensions:\n  schedule:\n    - { id: report, every: 24h, ask: Report }";
+    let setting = start_all(provider.await, agent, "max_role: admin").await;
+    let person = setting.token(&["--scope", "chat,approve"]).await;
+    let admin = setting.token(&["--scope", "chat,admin"]).await;
+    let subject = async |token: &str| get(&setting, token, "/api/session").await["subject"].clone();
+    let (by_person, by_admin) = (subject(&person).await, subject(&admin).await);
+
+    let send = "/api/sessions/new/send";
+    let (_, told) = setting.json(&person, "POST", send, &json!({"text": "I like xyzzy tea"})).await;
+    let session = told["sessionId"].as_str().expect("a session").to_owned();
+    let memories = get(&setting, &person, "/api/memories").await;
+    let memory = memories["items"][0]["id"].as_str().expect("a memory").to_owned();
+    let path = format!("/api/memories/{memory}");
+    assert_eq!(setting.send(&person, "DELETE", &path, "", &Value::Null).await.status, 204);
+
+    let later = "Prefer: respond-async\r\n";
+    assert_eq!(setting.send(&person, "POST", send, later, &json!({"text": "Say it"})).await.status, 202);
+    setting.provider.wait_questions(3).await;
+    let approvals = async || get(&setting, &person, "/api/approvals").await["items"].clone();
+    let is_waiting = async |_: &Client| approvals().await[0]["id"].is_string();
+    setting.supervisor.client.wait_until("it waits for a person", is_waiting).await;
+    let approval = approvals().await[0]["id"].as_str().expect("an approval").to_owned();
+    let decision = json!({"allow": false, "reason": "xyzzy"});
+    let (status, _) = setting.json(&person, "POST", &format!("/api/approvals/{approval}"), &decision).await;
+    assert_eq!(status, 200, "{}", setting.supervisor.log());
+
+    let (status, _) = setting.json(&admin, "PATCH", "/api/schedule/report", &json!({"paused": true})).await;
+    assert_eq!(status, 200, "{}", setting.supervisor.log());
+    let path = format!("/api/sessions/{session}");
+    assert_eq!(setting.send(&admin, "DELETE", &path, "", &Value::Null).await.status, 204);
+    assert_eq!(setting.json(&person, "DELETE", &path, &Value::Null).await.0, 404);
+
+    // What was answered is recorded though the agent is killed right after.
+    let agent = setting.supervisor.wait_agent("the agent's process", |agent| agent.pid > 0).await;
+    kill(Pid::from_raw(agent.pid.cast_signed()), Signal::SIGKILL).expect("it can be killed");
+    let whose = by_person.as_str().expect("a subject");
+    let session = session.trim_start_matches("sess_");
+    let expected = [
+        ("forget_memories", "done", &by_person, format!("{memory} memories 1")),
+        ("deny_approval", "done", &by_person, format!("{approval} liar.echo")),
+        ("pause_job", "done", &by_admin, "report".to_owned()),
+        ("delete_session", "done", &by_admin, format!("{session} of {whose}")),
+        ("delete_session", "failed", &by_person, session.to_owned()),
+    ];
+    let is_recorded = |items: &Value, (verb, outcome, by, target): &(&str, &str, &Value, String)| {
+        items.as_array().expect("items").iter().any(|item| {
+            (&item["event"], &item["outcome"], &item["subject"]) == (&json!(verb), &json!(outcome), *by)
+                && item["target"] == *target
+        })
+    };
+    let audit = async || get(&setting, &admin, "/api/audit?limit=100").await["items"].clone();
+    // The supervisor may still be reading what the agent told it.
+    let looked = timeout(WAIT, async {
+        loop {
+            let items = audit().await;
+            let missing: Vec<_> = expected.iter().filter(|one| !is_recorded(&items, one)).collect();
+            if missing.is_empty() {
+                break;
+            }
+            assert!(items.as_array().expect("items").len() < 90, "{missing:#?} in {items:#}");
+        }
+    });
+    looked.await.expect("the audit log is read");
+    let items = audit().await;
+    let items = items.as_array().expect("items");
+    let is_said = |item: &&Value| item["kind"] == "operation" && item.to_string().contains("xyzzy");
+    assert!(!items.iter().any(|item| is_said(&item)), "what was said is nobody else's: {items:#?}");
+    // The command line shows the same.
+    let shown = setting.supervisor.cli(&["audit", "show", "--kind", "operation"]).await;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let line = shown.lines().find(|line| line.contains(" forget_memories "));
+    assert!(line.is_some_and(|line| line.contains(whose)), "{shown}");
+    assert_eq!(get(&setting, &admin, "/api/audit/verify").await["ok"], true);
     setting.supervisor.stop().await;
 }
 
