@@ -195,7 +195,8 @@ fn memories_are_found_that_come_to_a_database_without_any() {
         let again = open(&path).exclusive().open().await.unwrap();
         assert_eq!(found(&again).await, 1, "of before");
         again.close().await;
-        let other = open(&directory.path().join("other.db")).exclusive().open().await.unwrap();
+        let (_elsewhere, path) = scratch();
+        let other = open(&path).exclusive().open().await.unwrap();
         assert_eq!(found(&other).await, 0);
         other.restore(&copy, true).await.unwrap();
         assert_eq!(found(&other).await, 0);
