@@ -2642,10 +2642,10 @@ export interface Routes {
   "GET /api/health/deep": { body: undefined; answer: DeepHealth; };
   /** What the agent remembers for the caller. */
   "GET /api/memories": { body: undefined; answer: PageMemory; };
-  /** Forgets one memory. */
-  "DELETE /api/memories/{id}": { body: undefined; answer: undefined; };
   /** One memory. */
   "GET /api/memories/{id}": { body: undefined; answer: Memory; };
+  /** Forgets one memory. */
+  "DELETE /api/memories/{id}": { body: undefined; answer: undefined; };
   /** The models that may answer. */
   "GET /api/models": { body: undefined; answer: PageModel; };
   /** What people are told, or were, or what waits; the latest first (scope operate). */
@@ -2680,10 +2680,10 @@ export interface Routes {
   "GET /api/sessions": { body: undefined; answer: PageSession; };
   /** Makes a session. */
   "POST /api/sessions": { body: NewSession; answer: Session; };
-  /** Deletes a session, with all that it holds. */
-  "DELETE /api/sessions/{id}": { body: undefined; answer: undefined; };
   /** A session, and a page of its messages. */
   "GET /api/sessions/{id}": { body: undefined; answer: Session; };
+  /** Deletes a session, with all that it holds. */
+  "DELETE /api/sessions/{id}": { body: undefined; answer: undefined; };
   /** Changes a session's settings. */
   "PATCH /api/sessions/{id}": { body: SessionChange; answer: Session; };
   /** Ends the turn that a session is in. What it has done stays. */
@@ -2714,8 +2714,8 @@ export interface Routes {
   "GET /v1/models/{model}": { body: undefined; answer: ModelEntry; };
   /** An answer that is stored unless `store` is false. Fields are OpenAI's; docs/gateway-api.md lists those that are honoured. */
   "POST /v1/responses": { body: ResponseBody; answer: ResponseObject; event: ResponseStreamEvent; };
-  /** Deletes the conversation that a response is a part of. */
-  "DELETE /v1/responses/{id}": { body: undefined; answer: DeletedResponse; };
   /** A stored response. */
   "GET /v1/responses/{id}": { body: undefined; answer: ResponseObject; };
+  /** Deletes the conversation that a response is a part of. */
+  "DELETE /v1/responses/{id}": { body: undefined; answer: DeletedResponse; };
 }
