@@ -48,7 +48,7 @@ pub(crate) fn known_tools(tools: Vec<ClientTool>) -> Result<Vec<(ToolSpec, bool)
                 ConversationError::invalid(field("parameters"), "it is no JSON Schema of an object")
             })?;
             let description = Raw::from(&*description).text().into_string();
-            Ok((ToolSpec { name, description, parameters: neutralize_json(parameters) }, strict))
+            Ok((ToolSpec { name, description, parameters: neutralize_json(parameters).into() }, strict))
         })
         .collect()
 }

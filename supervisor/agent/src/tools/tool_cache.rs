@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use talon_proto::plugin::Action;
 
-use super::Tool;
+use super::offered_tool::Tool;
 
 /// The most bytes of declarations whose tools are kept. 1 MiB: some hundred plugins. At it all are forgotten, and made anew.
 const MAX_BYTES: usize = 1 << 20;

@@ -14,7 +14,8 @@ fn spec(setting: &Setting, request: &str, side: ClientSide) -> TurnSpec {
     let look = ToolSpec {
         name: "look".to_owned(),
         description: "Looks.".to_owned(),
-        parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}),
+        parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]})
+            .into(),
     };
     let client = ClientSide { tools: vec![(look, false)], is_stateless: true, ends_at_limit: true, ..side };
     TurnSpec { client: Some(Box::new(client)), journal: None, ..setting.spec(request) }

@@ -88,6 +88,6 @@ pub struct ToolSpec {
     pub name: String,
     /// What it does, guarded.
     pub description: String,
-    /// The JSON Schema of its arguments, an object.
-    pub parameters: Value,
+    /// The JSON Schema of its arguments, an object. Shared: each question has all tools.
+    pub parameters: Arc<Value>,
 }

@@ -22,7 +22,7 @@ fn offering() -> Request {
     let tool = |name: &str| crate::model::ToolSpec {
         name: name.to_owned(),
         description: String::new(),
-        parameters: Value::Null,
+        parameters: Value::Null.into(),
     };
     Request { tools: ["weather", "weather_now", "now", "gogo"].map(tool).into(), ..Request::default() }
 }

@@ -69,7 +69,8 @@ fn question(text: &str) -> Request {
     let tool = |name: &str, argument: &str| ToolSpec {
         name: name.to_owned(),
         description: format!("the tool {name}"),
-        parameters: serde_json::json!({ "type": "object", "properties": { argument: { "type": "string" } } }),
+        parameters: serde_json::json!({ "type": "object", "properties": { argument: { "type": "string" } } })
+            .into(),
     };
     Request {
         model: "a-model".to_owned(),

@@ -186,7 +186,7 @@ fn asked(asked: &Asked) -> Request {
     let named = |name: &str| ToolSpec {
         name: name.to_owned(),
         description: format!("does {name}"),
-        parameters: json!({ "type": "object" }),
+        parameters: json!({ "type": "object" }).into(),
     };
     let deferred = (!asked.deferred.is_empty()).then(|| {
         usual.tools.push(named("find"));

@@ -74,7 +74,7 @@ fn each_sign_has_its_points_from_its_limits_on() {
     for (questions, expected) in [(1, 0), (2, 1), (4, 2)] {
         assert_eq!(points(&asked(&"so? ".repeat(questions)), "questions"), expected, "{questions}");
     }
-    let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({}) };
+    let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({}).into() };
     for (tools, expected) in [(7, 0), (8, 1), (100, 1)] {
         let request = Request { tools: vec![tool.clone(); tools], ..asked("hi") };
         assert_eq!(points(&request, "tools"), expected, "{tools}");
@@ -110,7 +110,7 @@ fn the_text_of_tools_and_instructions_cannot_make_it_harder() {
 proptest! {
     #[test]
     fn any_request_is_judged_and_always_the_same(texts in prop::collection::vec(".{0,200}", 0..6), tools in 0_usize..20) {
-        let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({}) };
+        let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({}).into() };
         let messages = texts.iter().map(|text| user(text)).collect();
         let request = Request { messages, tools: vec![tool; tools], ..Request::default() };
         let judged = judge(&request);
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn more_tools_never_make_it_easier(text in "(?s).{0,400}", tools in 0_usize..20) {
-        let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({}) };
+        let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({}).into() };
         let with = |count| judge(&Request { tools: vec![tool.clone(); count], ..asked(&text) }).complexity;
         prop_assert!(with(tools) <= with(tools + 1));
     }
