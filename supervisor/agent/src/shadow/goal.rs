@@ -73,8 +73,9 @@ pub(super) fn goal_of(found: &GetGhostResponse, custom: Option<&str>) -> Result<
     Ok(goal)
 }
 
-/// Begins the turns of all approved ghosts that have none. One that cannot begin now is tried again.
-pub(super) async fn begin_turns(agent: &Arc<Agent>) {
+/// Begins the turns of all approved ghosts that have none. Returns whether all of them have begun; one that cannot begin now is tried again.
+pub(super) async fn begin_turns(agent: &Arc<Agent>) -> bool {
+    let mut have_begun = true;
     for open in agent.shadow.open_goals().await {
         let (ghost, session) = (open.ghost.clone(), open.session);
         let begun = match agent.shadow.goal_step(open).await {
@@ -87,6 +88,7 @@ pub(super) async fn begin_turns(agent: &Arc<Agent>) {
             Ok(()) => agent.shadow.close_goal(&ghost).await,
             Err(status) => {
                 tracing::warn!(ghost, error = status.message(), "the turn of a ghost cannot begin yet");
+                have_begun = false;
                 continue;
             }
         };
@@ -98,6 +100,7 @@ pub(super) async fn begin_turns(agent: &Arc<Agent>) {
             );
         }
     }
+    have_begun
 }
 
 /// Begins the turn of a ghost, unless it has begun.
@@ -120,8 +123,12 @@ async fn begin_turn(agent: &Arc<Agent>, id: SessionId, sender: &str, goal: &str)
     };
     match agent.ask(&session, request).await {
         Ok(_) => Ok(()),
-        // Somebody was faster.
-        Err(status) if matches!(status.code(), Code::Aborted | Code::FailedPrecondition) => Ok(()),
+        Err(status) if matches!(status.code(), Code::Aborted | Code::FailedPrecondition) => {
+            // Somebody was faster; or a turn that was interrupted before it said anything is being closed, and this one has not begun.
+            let now =
+                session_position(&*agent.sessions, id).await.map_err(|error| journal_error_status(&error))?;
+            if now.last_turn > 0 { Ok(()) } else { Err(status) }
+        }
         Err(status) => Err(status),
     }
 }

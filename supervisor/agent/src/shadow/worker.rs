@@ -33,6 +33,7 @@ pub(crate) async fn watch_over(agent: Arc<Agent>) {
     let mut last = String::new();
     loop {
         let mut refused = false;
+        let mut have_begun;
         // What people decided and what is over does not wait for everybody's questions.
         loop {
             if let Err(error) = agent.shadow.tidy().await {
@@ -40,7 +41,7 @@ pub(crate) async fn watch_over(agent: Arc<Agent>) {
                 tracing::warn!(error, "what time changes of ghosts cannot be stored");
                 refused = true;
             }
-            begin_turns(&agent).await;
+            have_begun = begin_turns(&agent).await;
             if refused {
                 break;
             }
@@ -58,7 +59,8 @@ pub(crate) async fn watch_over(agent: Arc<Agent>) {
             continue;
         }
         let due = agent.shadow.next_change().await.map(|at| at.saturating_sub(unix_ms()));
-        let wait = due.map_or(LOOK_INTERVAL, |ms| Duration::from_millis(ms.max(1)).min(LOOK_INTERVAL));
+        let longest = if have_begun { LOOK_INTERVAL } else { STORE_PAUSE };
+        let wait = due.map_or(longest, |ms| Duration::from_millis(ms.max(1)).min(longest));
         tokio::select! {
             () = agent.shadow.wake.notified() => {}
             () = sleep(wait) => {}
