@@ -56,14 +56,15 @@ struct EventPayload {
     event: Message,
 }
 
-/// A message, as Slack tells it (<https://docs.slack.dev/reference/events/message>). What is not named here is not looked at.
+/// A message, as Slack tells it (<https://docs.slack.dev/reference/events/message>). What is not named here is not looked at; `null` counts as
+/// left out, here and below.
 #[derive(Debug, Deserialize)]
 struct Message {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     r#type: String,
     #[serde(default, deserialize_with = "or_default")]
     subtype: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     channel: String,
     #[serde(default, deserialize_with = "or_default")]
     user: String,
@@ -71,7 +72,7 @@ struct Message {
     bot_id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     text: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     ts: String,
     #[serde(default)]
     thread_ts: Option<String>,
@@ -88,52 +89,53 @@ struct Message {
 /// A file of a message (<https://docs.slack.dev/reference/objects/file-object>).
 #[derive(Debug, Deserialize)]
 struct SentFile {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     id: String,
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
     size: Option<u64>,
     /// `tombstone` for one that was deleted, `hidden_by_limit` for one that is not shown any more.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     mode: String,
 }
 
 /// What was done with a message's buttons (<https://docs.slack.dev/reference/interaction-payloads/block_actions-payload>).
 #[derive(Deserialize)]
 struct Interaction {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     r#type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     user: InteractionUser,
     channel: Option<InteractionPlace>,
     message: Option<Message>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     actions: Vec<Action>,
 }
 
 #[derive(Default, Deserialize)]
 struct InteractionUser {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     username: String,
 }
 
 #[derive(Deserialize)]
 struct InteractionPlace {
+    #[serde(default, deserialize_with = "or_default")]
     id: String,
 }
 
 #[derive(Deserialize)]
 struct Action {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     r#type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     value: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     action_ts: String,
 }
 
@@ -159,7 +161,8 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D
 }
 
 fn event(event: &Message, own: &AppUser, thread_replies: bool) -> Option<Inbound> {
-    if !matches!(event.r#type.as_str(), "message" | "app_mention") {
+    // Who mentions the app is told twice to an app that asks for `app_mention`, and there without files: the message has all of it.
+    if event.r#type != "message" {
         return None;
     }
     let (said, content) = match event.subtype.as_str() {
@@ -180,11 +183,11 @@ fn event(event: &Message, own: &AppUser, thread_replies: bool) -> Option<Inbound
     if !is_person || event.channel.is_empty() || said.ts.is_empty() {
         return None;
     }
-    let thread = said.thread_ts.clone().or_else(|| {
+    let thread = real_thread(said).or_else(|| {
         // What was said at the channel's level gets a thread of its own.
         (thread_replies && !is_direct(&event.channel)).then(|| said.ts.clone())
     });
-    // A mention is told twice, as a message and as a mention: its id is the message's place, not the event's id.
+    // The id is the message's place: the message is the same one however often, and in whatever events, Slack tells it.
     let edit =
         if matches!(content, Content::Unsupported { what: EDITS, .. }) { event.ts.as_str() } else { "" };
     Some(Inbound {
@@ -194,6 +197,11 @@ fn event(event: &Message, own: &AppUser, thread_replies: bool) -> Option<Inbound
         name: None,
         content,
     })
+}
+
+/// The thread in which a message stands. The first message of a thread says that it stands in its own, which is no thread for its answer.
+fn real_thread(message: &Message) -> Option<String> {
+    message.thread_ts.clone().filter(|thread| *thread != message.ts)
 }
 
 fn content(message: &Message, own: &AppUser) -> Option<Content> {
@@ -208,9 +216,7 @@ fn content(message: &Message, own: &AppUser) -> Option<Content> {
 
 /// Whether Slack marks the message as for the app: it mentions it, or stands in a thread below one of its messages.
 fn is_for(message: &Message, own: &AppUser) -> bool {
-    message.r#type == "app_mention"
-        || mentions(&message.text, &own.user_id)
-        || message.parent_user_id.as_deref() == Some(own.user_id.as_str())
+    mentions(&message.text, &own.user_id) || message.parent_user_id.as_deref() == Some(own.user_id.as_str())
 }
 
 fn files(files: &[SentFile]) -> Vec<ChannelFile> {
@@ -234,7 +240,7 @@ fn press(interaction: Interaction, own: &AppUser) -> Option<Inbound> {
     let name = if user.name.is_empty() { user.username } else { user.name };
     Some(Inbound {
         id: event_id(&[&own.team_id, &channel, &message.ts, &user.id, &action.action_ts]),
-        conversation: Conversation { channel, thread: message.thread_ts },
+        conversation: Conversation { channel, thread: real_thread(&message) },
         user: user.id,
         name: Some(name).filter(|name| !name.is_empty()),
         content: Content::Button(action.value),

@@ -43,10 +43,9 @@ fn a_message_says_who_where_and_whether_it_is_for_the_app() {
     assert_eq!((group.value("group_id"), group.value("mentioned")), (Some("C123"), Some("true")));
     assert_eq!(group.details_text(), "@talon hi & bye");
 
-    // The same message is told as a mention, too, and is one event.
+    // An app that asks for mentions gets the same message once more, without its files.
     let mention = json!({"type": "app_mention", "text": "<@U0TALON> hi &amp; bye", "channel_type": null});
-    let mention = event_of(message(mention)).expect("a message").event("Ada");
-    assert_eq!((mention.id(), mention.value("mentioned")), (group.id(), Some("true")));
+    assert_eq!(event_of(message(mention)), None);
 
     let thread = message(json!({"thread_ts": "1355517000.000001", "parent_user_id": "U0TALON"}));
     let thread = event_of(thread).expect("a message").event("Ada");
@@ -115,6 +114,37 @@ fn an_edit_and_a_text_that_is_too_long_are_said_to_be_not_passed_on() {
     assert_eq!((long.topic(), long.details_text()), ("channel.unsupported", LONG_TEXTS));
 }
 
+#[test]
+fn null_is_as_what_is_left_out() {
+    let nulls = json!({
+        "subtype": null, "bot_id": null, "thread_ts": null, "parent_user_id": null, "message": null, "previous_message": null,
+        "files": [{"id": null, "name": null, "size": null, "mode": null}, {"id": "F1", "mode": null}],
+    });
+    let event = event_of(message(nulls)).expect("a message").event("Ada");
+    assert_eq!(
+        (event.details_text(), event.value("file_1")),
+        ("hello", Some(r#"{"id":"F1","name":"file"}"#))
+    );
+    for none in ["type", "channel", "user", "ts"] {
+        let envelope = |value: Value| Envelope {
+            id: "e".to_owned(),
+            kind: "events_api".to_owned(),
+            payload: json!({"event": message(value)}),
+            retries: 0,
+        };
+        let read = inbound(&envelope(json!({none: null})), &own(), true).expect("understood");
+        assert_eq!(read, None, "{none}");
+    }
+    for payload in [
+        json!({"type": null, "user": null, "channel": null, "message": null, "actions": null}),
+        json!({"type": "block_actions", "user": {"id": "U42"}, "channel": {"id": null}, "message": {"ts": null},
+            "actions": [{"type": "button", "value": null, "action_ts": null}]}),
+    ] {
+        let envelope = Envelope { id: "e".to_owned(), kind: "interactive".to_owned(), payload, retries: 0 };
+        assert_eq!(inbound(&envelope, &own(), true).expect("understood"), None);
+    }
+}
+
 // Promises: GW-286
 #[test]
 fn a_file_has_its_id_its_name_and_its_size() {
@@ -151,6 +181,10 @@ fn a_button_counts_as_its_sender_in_its_conversation() {
     );
     assert_eq!(event.value("conversation"), Some("C123/1355517523.000005"));
     assert_eq!(event.id(), "s/T024/C123/1355518000.000001/U42/1355518111.000002");
+    // The first message of a thread says that it stands in its own.
+    let first =
+        json!({"message": {"user": "U0TALON", "ts": "1355518000.000001", "thread_ts": "1355518000.000001"}});
+    assert_eq!(press(first).expect("a button").conversation.to_string(), "C123");
     for none in [
         json!({"type": "view_submission"}),
         json!({"actions": []}),
