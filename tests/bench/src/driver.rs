@@ -71,7 +71,8 @@ impl Driver {
         let outcome: Outcome =
             serde_json::from_str(&line).with_context(|| format!("{}: {line}", self.name))?;
         let cpu = self.cpu_seconds() - before;
-        Ok(LoadResult { outcome, cpu_us_per_call: cpu * 1e6 / outcome.calls as f64 })
+        let calls = outcome.calls + outcome.prepared;
+        Ok(LoadResult { outcome, cpu_us_per_call: cpu * 1e6 / calls as f64 })
     }
 
     /// Sends a line to it and waits for the reply.

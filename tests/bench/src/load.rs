@@ -29,12 +29,19 @@ pub struct Outcome {
     pub p50_us: f64,
     /// The same for 99 of 100.
     pub p99_us: f64,
+    /// Calls before the load, to which no time counts, but what they cost.
+    pub prepared: u64,
 }
 
 /// A client that makes one call at a time; clones call concurrently.
 pub trait Caller: Clone + Send + 'static {
     /// Asks for this many bytes of content and checks that they came.
     fn call(&mut self, content_bytes: usize) -> impl Future<Output = Result<()>> + Send;
+
+    /// Prepares for a load, and returns with how many calls. Callers prepare one after the other.
+    fn prepare(&mut self) -> impl Future<Output = Result<u64>> + Send {
+        std::future::ready(Ok(0))
+    }
 }
 
 /// Runs a load. The first call that fails ends it.
@@ -42,16 +49,21 @@ pub trait Caller: Clone + Send + 'static {
 /// # Errors
 /// The error of the failed call, or that not a single call was answered.
 pub async fn run<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
+    let (mut ready, mut prepared) = (Vec::new(), 0);
+    for _ in 0..load.concurrency.max(1) {
+        let mut caller = caller.clone();
+        prepared += caller.prepare().await?;
+        ready.push(caller);
+    }
     let begin = Instant::now();
     let end = begin + Duration::from_millis(load.millis);
-    let callers: Vec<_> = (0..load.concurrency.max(1))
-        .map(|_| tokio::spawn(keep_calling(caller.clone(), load.content_bytes, end)))
-        .collect();
+    let callers: Vec<_> =
+        ready.into_iter().map(|caller| tokio::spawn(keep_calling(caller, load.content_bytes, end))).collect();
     let mut times = Vec::new();
     for caller in callers {
         times.extend(caller.await.context("a caller panicked")??);
     }
-    outcome(times, begin.elapsed())
+    Ok(Outcome { prepared, ..outcome(times, begin.elapsed())? })
 }
 
 /// What calls that took so many nanoseconds come to.
@@ -69,6 +81,7 @@ pub(crate) fn outcome(mut times: Vec<u32>, took: Duration) -> Result<Outcome> {
         calls_per_second: times.len() as f64 / took.as_secs_f64(),
         p50_us: part(0.5),
         p99_us: part(0.99),
+        prepared: 0,
     })
 }
 
@@ -101,6 +114,11 @@ mod tests {
             ensure!(self.0.fetch_add(1, Ordering::Relaxed) < self.1, "enough");
             Ok(())
         }
+
+        async fn prepare(&mut self) -> Result<u64> {
+            self.call(0).await?;
+            Ok(1)
+        }
     }
 
     #[tokio::test]
@@ -108,7 +126,8 @@ mod tests {
         let calls = Arc::new(AtomicUsize::new(0));
         let load = Load { content_bytes: 0, concurrency: 8, millis: 20 };
         let outcome = run(&Counting(calls.clone(), usize::MAX), load).await.expect("all are answered");
-        assert_eq!(outcome.calls, calls.load(Ordering::Relaxed) as u64);
+        assert_eq!(outcome.prepared, 8);
+        assert_eq!(outcome.calls + 8, calls.load(Ordering::Relaxed) as u64);
         assert!(outcome.p50_us <= outcome.p99_us && outcome.calls_per_second > 0.0, "{outcome:?}");
     }
 

@@ -105,6 +105,13 @@ impl Caller for Completions {
         ensure!(said.contains(LAST_WORD), "that is not the model's answer: {said}");
         Ok(())
     }
+
+    /// Connects and asks once: of connections that come at once, one of several workers that share a listener may take all, and the others
+    /// would have nothing to do.
+    async fn prepare(&mut self) -> Result<u64> {
+        self.call(0).await?;
+        Ok(1)
+    }
 }
 
 fn said(bytes: &[u8]) -> Cow<'_, str> {
