@@ -21,6 +21,25 @@ use crate::time::Timestamp;
 use rows::{message, session};
 use session_row::{find, insert, lock_session, save};
 
+/// The rest of the statement that lists sessions, after what it says of the sender.
+macro_rules! list_filter {
+    () => {
+        " AND ($2::text IS NULL OR channel = $2) AND ($3::text IS NULL OR state = $3)
+            AND ($4::bigint IS NULL OR updated_at >= $4) AND ($5::text IS NULL OR id < $5)
+            AND ($7::bigint IS NULL OR updated_at < $7)
+        ORDER BY id DESC LIMIT $6"
+    };
+}
+
+/// Lists sessions. One sender's have a statement of their own, which uses the index also where its plan is kept.
+const fn list_statement(of_one_sender: bool) -> &'static str {
+    if of_one_sender {
+        concat!(rows::sessions!(), " WHERE sender = $1", list_filter!())
+    } else {
+        concat!(rows::sessions!(), " WHERE $1::text IS NULL", list_filter!())
+    }
+}
+
 #[async_trait]
 impl Sessions for PostgresStore {
     async fn create(&self, new: NewSession) -> Result<Session, Error> {
@@ -44,14 +63,7 @@ impl Sessions for PostgresStore {
         let last = page.last_text()?;
         let client = self.client().await?;
         let listed = async {
-            let sql = concat!(
-                rows::sessions!(),
-                " WHERE ($1::text IS NULL OR sender = $1) AND ($2::text IS NULL OR channel = $2)
-                    AND ($3::text IS NULL OR state = $3) AND ($4::bigint IS NULL OR updated_at >= $4)
-                    AND ($5::text IS NULL OR id < $5) AND ($7::bigint IS NULL OR updated_at < $7)
-                ORDER BY id DESC LIMIT $6"
-            );
-            let sql = client.prepare_cached(sql).await?;
+            let sql = client.prepare_cached(list_statement(filter.sender.is_some())).await?;
             let SessionFilter { sender, channel, state, updated_since, updated_before } = filter;
             let state = state.map(SessionState::word);
             let since = updated_since.map(Timestamp::as_millis);

@@ -20,6 +20,25 @@ use crate::time::Timestamp;
 use rows::{message, session};
 use session_row::{existing, find, insert, save};
 
+/// The rest of the statement that lists sessions, after what it says of the sender.
+macro_rules! list_filter {
+    () => {
+        " AND (?2 IS NULL OR channel = ?2) AND (?3 IS NULL OR state = ?3)
+            AND (?4 IS NULL OR updated_at >= ?4) AND (?5 IS NULL OR id < ?5) AND (?7 IS NULL OR updated_at < ?7)
+        ORDER BY id DESC LIMIT ?6"
+    };
+}
+
+/// Lists sessions. One sender's have a statement of their own: an optional condition uses no index, and each turn and each deletion asks
+/// for the sub-agents of one session.
+const fn list_statement(of_one_sender: bool) -> &'static str {
+    if of_one_sender {
+        concat!(rows::sessions!(), " WHERE sender = ?1", list_filter!())
+    } else {
+        concat!(rows::sessions!(), " WHERE ?1 IS NULL", list_filter!())
+    }
+}
+
 #[async_trait]
 impl Sessions for SqliteStore {
     async fn create(&self, new: NewSession) -> Result<Session, Error> {
@@ -39,19 +58,20 @@ impl Sessions for SqliteStore {
         filter.check()?;
         let (filter, page) = (filter.clone(), page.clone());
         self.read(move |db| {
-            let mut rows = db.prepare_cached(concat!(
-                rows::sessions!(),
-                " WHERE (?1 IS NULL OR sender = ?1) AND (?2 IS NULL OR channel = ?2)
-                    AND (?3 IS NULL OR state = ?3) AND (?4 IS NULL OR updated_at >= ?4) AND (?5 IS NULL OR id < ?5)
-                    AND (?7 IS NULL OR updated_at < ?7)
-                ORDER BY id DESC LIMIT ?6"
-            ))?;
+            let mut rows = db.prepare_cached(list_statement(filter.sender.is_some()))?;
             let SessionFilter { sender, channel, state, updated_since, updated_before } = filter;
             let state = state.map(SessionState::word);
             let since = updated_since.map(Timestamp::as_millis);
             let before = updated_before.map(Timestamp::as_millis);
-            let mut rows =
-                rows.query(params![sender, channel, state, since, page.last_text()?, page.fetch_limit(), before])?;
+            let mut rows = rows.query(params![
+                sender,
+                channel,
+                state,
+                since,
+                page.last_text()?,
+                page.fetch_limit(),
+                before
+            ])?;
             let mut sessions = PageBuilder::new(&page);
             while let Some(row) = rows.next()? {
                 let session = session(row)?;
@@ -243,4 +263,24 @@ impl SqliteStore {
 
 fn exported(db: &Connection, id: SessionId) -> Result<ExportedSession, Error> {
     Ok(ExportedSession { session: existing(db, id)?, messages: log::all(db, id)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::connection::new_in_memory;
+
+    #[test]
+    fn the_sessions_of_one_sender_are_found_by_an_index() {
+        let db = new_in_memory().unwrap();
+        let plan = |statement: &str| {
+            let mut rows = db.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+            let nothing = [rusqlite::types::Null; 7];
+            let steps = rows.query_map(nothing, |row| row.get::<_, String>("detail")).unwrap();
+            steps.collect::<Result<Vec<_>, _>>().unwrap().join("\n")
+        };
+        let (one, all) = (plan(list_statement(true)), plan(list_statement(false)));
+        assert!(one.contains("USING INDEX sessions_by_sender (sender=?"), "{one}");
+        assert!(!one.contains("TEMP B-TREE") && !all.contains("TEMP B-TREE"), "{one} {all}");
+    }
 }
