@@ -5,7 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talon_child::SharedRequests;
 use talon_proto::host::{self, CheckCredentialRequest, CredentialChange, WatchCredentialsRequest};
-use tonic::Code;
+use tokio::time::timeout;
+use tonic::{Code, Status};
 
 use crate::backends::Backends;
 use crate::identity::{
@@ -14,6 +15,10 @@ use crate::identity::{
 
 /// The wait before the supervisor is asked again for revocations: it is being replaced, or has no state.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// The longest time for one check, since those that come meanwhile wait for its end. A check takes milliseconds, and seconds while the
+/// supervisor is being replaced. Past it those who wait get 504, and the next check is made.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor about the credential of each request after it came: one that was revoked a moment ago holds no more. Requests that
 /// come while it is asked about theirs share the next question.
@@ -39,7 +44,15 @@ impl Authenticate for HostCredentials {
 
 async fn check(backends: Backends, id: String, digest: [u8; 32]) -> Result<Caller, AuthenticateError> {
     let request = CheckCredentialRequest { id, digest: digest.to_vec() };
-    match backends.host(&Caller::gateway()).check_credential(request).await {
+    let mut host = backends.host(&Caller::gateway());
+    let checked = timeout(CHECK_TIMEOUT, host.check_credential(request)).await;
+    let checked = checked.unwrap_or_else(|_| {
+        let seconds = CHECK_TIMEOUT.as_secs();
+        Err(Status::deadline_exceeded(format!(
+            "the supervisor did not say within {seconds} s whether the credential holds: try again, and see `talon status`"
+        )))
+    });
+    match checked {
         Ok(answer) => caller(answer.into_inner().credential.unwrap_or_default()),
         Err(status) if status.code() == Code::Unauthenticated => Err(AuthenticateError::Invalid),
         Err(status) => Err(AuthenticateError::Backend(status)),
@@ -82,27 +95,5 @@ fn caller(known: host::Credential) -> Result<Caller, AuthenticateError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_understood_is_nobody() {
-        let known = host::Credential {
-            id: "t1".to_owned(),
-            kind: "token".to_owned(),
-            subject: "gw:token/t1".to_owned(),
-            scopes: vec!["chat".to_owned()],
-            channel: "api".to_owned(),
-            ..host::Credential::default()
-        };
-        let found = caller(known.clone()).unwrap();
-        assert_eq!((found.channel.as_ref(), found.session.clone()), ("api", None));
-        for wrong in [
-            host::Credential { kind: "x".to_owned(), ..known.clone() },
-            host::Credential { subject: "root".to_owned(), ..known.clone() },
-            host::Credential { scopes: vec!["all".to_owned()], ..known.clone() },
-        ] {
-            assert!(matches!(caller(wrong), Err(AuthenticateError::Answer(_))));
-        }
-    }
-}
+#[path = "credentials_tests.rs"]
+mod tests;

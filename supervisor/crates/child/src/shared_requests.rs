@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,11 +14,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 
-type SharedAnswer<T> = Shared<BoxFuture<'static, T>>;
+/// `None`: the request panicked. One that unwound would not wake those who wait for it.
+type SharedAnswer<T> = Shared<BoxFuture<'static, Option<T>>>;
 
 /// Requests with answers `T`; those of different keys have nothing to do with each other.
 #[derive(Debug)]
-pub struct SharedRequests<K: Hash + Eq, T>(Mutex<HashMap<K, SharedRequest<T>>>);
+pub struct SharedRequests<K: Hash + Eq, T>(Mutex<HashMap<K, KeyRequests<T>>>);
 
 impl<K: Hash + Eq, T> Default for SharedRequests<K, T> {
     fn default() -> Self {
@@ -25,12 +27,14 @@ impl<K: Hash + Eq, T> Default for SharedRequests<K, T> {
     }
 }
 
-/// The latest request of a key. It is there for as long as somebody waits for it.
+/// The requests of a key: the one that is being made, and the one after it. They are there for as long as somebody waits for either.
 #[derive(Debug)]
-struct SharedRequest<T> {
-    /// Set when it is made: it serves nobody who asks later.
-    begun: Arc<AtomicBool>,
+struct KeyRequests<T> {
+    /// Of the latest one.
     answer: SharedAnswer<T>,
+    /// Set when the latest one is made: it serves nobody who asks later.
+    begun: Arc<AtomicBool>,
+    /// Who wait for any of them.
     waiting: usize,
 }
 
@@ -38,7 +42,6 @@ struct SharedRequest<T> {
 struct Place<'r, K: Hash + Eq, T> {
     requests: &'r SharedRequests<K, T>,
     key: K,
-    begun: Arc<AtomicBool>,
 }
 
 impl<K, T> SharedRequests<K, T>
@@ -48,6 +51,9 @@ where
 {
     /// The answer of a request that begins now or later: of `request`, or of one that somebody else makes. It is made by whoever waits
     /// for it, and no longer if all of them give up.
+    ///
+    /// # Panics
+    /// If the request does: so do all who wait for it, and nobody who waits for the next one.
     pub async fn ask<F>(&self, key: K, request: impl FnOnce() -> F) -> T
     where
         F: Future<Output = T> + Send + 'static,
@@ -55,7 +61,7 @@ where
         let (answer, place) = self.join(key, request);
         let answer = answer.await;
         drop(place);
-        answer
+        answer.unwrap_or_else(|| resume_unwind(Box::new("a request that others wait for as well panicked")))
     }
 
     fn join<F>(&self, key: K, request: impl FnOnce() -> F) -> (SharedAnswer<T>, Place<'_, K, T>)
@@ -68,10 +74,12 @@ where
             && !latest.begun.load(Ordering::Acquire)
         {
             latest.waiting += 1;
-            let place = Place { requests: self, key, begun: Arc::clone(&latest.begun) };
-            return (latest.answer.clone(), place);
+            return (latest.answer.clone(), Place { requests: self, key });
         }
-        let before = requests.get(&key).map(|latest| latest.answer.clone());
+        let (before, waiting) = match requests.get(&key) {
+            Some(latest) => (Some(latest.answer.clone()), latest.waiting),
+            None => (None, 0),
+        };
         let (begun, request) = (Arc::<AtomicBool>::default(), request());
         let begins = Arc::clone(&begun);
         let answer = async move {
@@ -79,20 +87,19 @@ where
                 before.await;
             }
             begins.store(true, Ordering::Release);
-            request.await
+            AssertUnwindSafe(request).catch_unwind().await.ok()
         };
-        let answer = answer.boxed().shared();
-        let latest = SharedRequest { begun: Arc::clone(&begun), answer: answer.clone(), waiting: 1 };
+        let answer: SharedAnswer<T> = answer.boxed().shared();
+        let latest = KeyRequests { answer: answer.clone(), begun, waiting: waiting + 1 };
         requests.insert(key.clone(), latest);
-        (answer, Place { requests: self, key, begun })
+        (answer, Place { requests: self, key })
     }
 }
 
 impl<K: Hash + Eq, T> Drop for Place<'_, K, T> {
     fn drop(&mut self) {
         let mut requests = self.requests.0.lock();
-        let latest = requests.get_mut(&self.key).filter(|latest| Arc::ptr_eq(&latest.begun, &self.begun));
-        let Some(latest) = latest else { return };
+        let Some(latest) = requests.get_mut(&self.key) else { return };
         latest.waiting -= 1;
         if latest.waiting == 0 {
             requests.remove(&self.key);
@@ -177,6 +184,44 @@ mod tests {
         let mut alone = ask(&requests, &server, 0);
         assert!(alone.as_mut().now_or_never().is_none());
         drop(alone);
+        assert!(requests.0.lock().is_empty());
+    }
+
+    // Promises: GW-292
+    #[tokio::test]
+    async fn a_request_is_waited_for_also_where_those_who_waited_before_gave_up() {
+        let (requests, server) = (SharedRequests::default(), Server::new());
+        let mut first = ask(&requests, &server, 0);
+        let mut second = ask(&requests, &server, 0);
+        assert!(first.as_mut().now_or_never().is_none());
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(second);
+        let mut third = ask(&requests, &server, 0);
+        assert!(third.as_mut().now_or_never().is_none());
+        assert_eq!(server.asked.load(Ordering::Relaxed), 1, "the first one has no answer yet");
+        server.may_answer.add_permits(2);
+        assert_eq!((first.await, third.await), (1, 2));
+        assert!(requests.0.lock().is_empty());
+    }
+
+    async fn panic_when(allowed: Arc<Semaphore>) -> usize {
+        let _permit = allowed.acquire().await;
+        panic!("as the test wants it")
+    }
+
+    // Promises: GW-292
+    #[tokio::test]
+    async fn a_panic_is_of_those_who_wait_for_it_and_not_of_the_next() {
+        let (requests, allowed) = (SharedRequests::<u8, usize>::default(), Arc::new(Semaphore::new(0)));
+        let panics = requests.ask(0, || panic_when(Arc::clone(&allowed)));
+        let mut panics = Box::pin(AssertUnwindSafe(panics).catch_unwind());
+        assert!(panics.as_mut().now_or_never().is_none());
+        let mut next = Box::pin(requests.ask(0, || async { 2 }));
+        assert!(next.as_mut().now_or_never().is_none());
+        allowed.add_permits(1);
+        // It makes the one before as well.
+        assert_eq!(next.await, 2);
+        assert!(panics.await.is_err());
         assert!(requests.0.lock().is_empty());
     }
 }
