@@ -8,7 +8,6 @@ use serde_json::Value;
 use talon_sdk::channel::{CLOSED_TOPIC, ChannelOp, ChannelReply, ChannelRequest};
 use talon_sdk::{Context, EventSource, SourceEvent, State, ToolError, tracing};
 use talon_sink::delivery::Delivery;
-use talon_sink::edit_notices::EditNotices;
 use talon_sink::held_files::HeldFiles;
 use talon_sink::message_piece::next_message;
 use talon_sink::target::Target;
@@ -19,7 +18,6 @@ use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::conversation::Conversation;
 use crate::files::download;
-use crate::inbound::AppUser;
 use crate::listen::listen;
 use crate::outbound::{MAX_SECTION_UNITS, MAX_UNITS, message, was_sent};
 use crate::plain_text::escaped_units;
@@ -38,14 +36,32 @@ pub(crate) struct Slack {
     settings: Settings,
     trust: Option<Trust>,
     events: EventSource,
-    /// The tokens with which it listens, and what listens.
-    listener: Mutex<Option<(Tokens, AbortOnDropHandle<()>)>>,
+    connections: Mutex<Option<Connections>>,
     sends: SendLog,
     files: HeldFiles,
 }
 
-/// The bot's token, and the app's.
-type Tokens = (String, String);
+/// What listens.
+struct Connections {
+    /// It has the tokens, too.
+    listener: Arc<Listener>,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Connections {
+    /// Whether they are listened to, with these tokens.
+    fn is_open(&self, api: &Api) -> bool {
+        let own = &self.listener.api;
+        own.bot_token == api.bot_token && own.app_token == api.app_token && !self.task.is_finished()
+    }
+
+    /// What the call that opens the channel is told.
+    fn state(&self) -> Delivery {
+        self.listener.outage.lock().as_ref().map_or(Delivery::Delivered(None), |why| {
+            Delivery::retry(format!("Slack cannot be listened to, and is asked again: {why}"))
+        })
+    }
+}
 
 impl Slack {
     pub(crate) fn new(settings: Settings, events: EventSource) -> Result<Self, ToolError> {
@@ -66,7 +82,7 @@ impl Slack {
             settings,
             trust: trust.ok(),
             events,
-            listener: Mutex::default(),
+            connections: Mutex::default(),
             sends: SendLog::default(),
             files: HeldFiles::default(),
         })
@@ -82,37 +98,42 @@ impl Slack {
         })
     }
 
-    /// Listens, if it does not yet.
+    /// Listens, if it does not yet. While no connection can be made it says why not.
     async fn open(&self, api: Api) -> Delivery {
-        let tokens = (api.bot_token.clone(), api.app_token.clone());
-        let is_open = |listener: &Option<(Tokens, AbortOnDropHandle<()>)>| {
-            listener.as_ref().is_some_and(|(own, task)| *own == tokens && !task.is_finished())
-        };
-        if is_open(&self.listener.lock()) {
-            return Delivery::Delivered(None);
+        let open = self.connections.lock().as_ref().filter(|open| open.is_open(&api)).map(Connections::state);
+        if let Some(state) = open {
+            return state;
         }
-        let own: AppUser = match api.call(TokenKind::Bot, "auth.test", &[]).await {
-            Ok(own) => own,
+        let (own, lacking) = match api.app_user().await {
+            Ok(found) => found,
             Err(error) => return Delivery::retry(error.to_string()),
         };
+        if !lacking.is_empty() {
+            let scopes = lacking.join(", ");
+            tracing::warn!(
+                "the token of `bot_token` lacks the scopes {scopes}: messages may be missing, or come twice; add them to the app, and install it anew"
+            );
+        }
         // Whether the app's token is one is known by the first connection.
         let first = match Socket::open(&api).await {
             Ok(first) => first,
             Err(error) => return Delivery::retry(error.to_string()),
         };
-        let mut listener = self.listener.lock();
+        let mut connections = self.connections.lock();
         // Another call may have been faster.
-        if !is_open(&listener) {
+        if !connections.as_ref().is_some_and(|open| open.is_open(&api)) {
             tracing::info!("listens as @{} ({})", own.user, own.user_id);
-            let listens = Arc::new(Listener {
+            let listener = Arc::new(Listener {
                 api,
                 own,
                 events: self.events.clone(),
                 thread_replies: self.settings.thread_replies,
                 names: UserNames::default(),
-                edits: Mutex::new(EditNotices::default()),
+                edits: Mutex::default(),
+                outage: Mutex::default(),
             });
-            *listener = Some((tokens.clone(), AbortOnDropHandle::new(tokio::spawn(listen(listens, first)))));
+            let task = AbortOnDropHandle::new(tokio::spawn(listen(Arc::clone(&listener), first)));
+            *connections = Some(Connections { listener, task });
         }
         Delivery::Delivered(None)
     }
@@ -166,7 +187,7 @@ impl Slack {
                 (Delivery::Delivered(None), end)
             }
             // It may have been sent all the same.
-            Err(error @ ApiError::Later { after: None, .. }) => (error.delivery(), 0),
+            Err(error @ ApiError::Later { is_undone: false, .. }) => (error.delivery(), 0),
             Err(error) => {
                 self.settle(state, &asked.id, None).await;
                 (error.delivery(), 0)

@@ -16,6 +16,7 @@ use talon_sink::trust::Trust;
 use url::form_urlencoded;
 
 use crate::api_error::ApiError;
+use crate::inbound::AppUser;
 use crate::token_kind::TokenKind;
 
 /// The largest answer that is read. 4 MiB: a page of messages with the longest texts has less.
@@ -43,6 +44,29 @@ impl Api {
         method: &str,
         arguments: &[(&str, &str)],
     ) -> Result<T, ApiError> {
+        let response = self.post(kind, method, arguments).await?;
+        let answer = self.answer(kind, method, &response)?;
+        serde_json::from_value(answer)
+            .map_err(|error| self.later(&format!("the answer to {method} is not understood: {error}")))
+    }
+
+    /// Who the app is, and which of the scopes that it needs its token lacks, if Slack says which it has.
+    pub(crate) async fn app_user(&self) -> Result<(AppUser, Vec<&'static str>), ApiError> {
+        const METHOD: &str = "auth.test";
+        let response = self.post(TokenKind::Bot, METHOD, &[]).await?;
+        let answer = self.answer(TokenKind::Bot, METHOD, &response)?;
+        let own: AppUser = serde_json::from_value(answer)
+            .map_err(|error| self.later(&format!("the answer to {METHOD} is not understood: {error}")))?;
+        let scopes = response.head.headers.get(SCOPES_HEADER).and_then(|scopes| scopes.to_str().ok());
+        Ok((own, scopes.map(lacking_scopes).unwrap_or_default()))
+    }
+
+    async fn post(
+        &self,
+        kind: TokenKind,
+        method: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<Response, ApiError> {
         let target = Target::parse(&format!("{}/{method}", self.base), self.allow_http)
             .map_err(|error| self.later(&format!("config: api: {error}")))?;
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(arguments).finish();
@@ -56,14 +80,11 @@ impl Api {
             .body(Full::new(body.into()))
             .map_err(|error| self.later(&error.to_string()))?;
         let answered = request(&target, self.trust.as_ref(), post, MAX_ANSWER_BYTES);
-        let response = match tokio::time::timeout(REQUEST_TIME, answered).await {
-            Err(_) => return Err(self.later("Slack did not answer in time")),
-            Ok(Err(error)) => return Err(self.later(&error.to_string())),
-            Ok(Ok(response)) => response,
-        };
-        let answer = self.answer(kind, method, &response)?;
-        serde_json::from_value(answer)
-            .map_err(|error| self.later(&format!("the answer to {method} is not understood: {error}")))
+        match tokio::time::timeout(REQUEST_TIME, answered).await {
+            Err(_) => Err(self.later("Slack did not answer in time")),
+            Ok(Err(error)) => Err(self.later(&error.to_string())),
+            Ok(Ok(response)) => Ok(response),
+        }
     }
 
     /// What Slack answers, if it says that it is well: most errors come with status 200.
@@ -73,6 +94,8 @@ impl Api {
             return Err(ApiError::Later {
                 reason: format!("Slack answers {method} with {status}"),
                 after: retry_after(&response.head.headers, SystemTime::now()),
+                // Behind any other status it may have been done, whether or not Slack says when to ask again.
+                is_undone: status == StatusCode::TOO_MANY_REQUESTS,
             });
         }
         // A proxy, or a server that is overloaded, answers with a page.
@@ -115,7 +138,7 @@ impl Api {
 
     /// Something that may work later, in one line without the tokens.
     pub(crate) fn later(&self, reason: &str) -> ApiError {
-        ApiError::Later { reason: one_line(&self.hidden(reason)), after: None }
+        ApiError::Later { reason: one_line(&self.hidden(reason)), after: None, is_undone: false }
     }
 
     /// A text without the tokens.
@@ -124,12 +147,38 @@ impl Api {
     }
 }
 
+/// The header in which Slack says what a token may do.
+const SCOPES_HEADER: &str = "x-oauth-scopes";
+/// What the bot's token has to be allowed, as docs/extensions/channels.md has it.
+const SCOPES: [&str; 7] = [
+    "channels:history",
+    "chat:write",
+    "files:read",
+    "groups:history",
+    "im:history",
+    "mpim:history",
+    "users:read",
+];
+
+/// Which scopes are not in this list of Slack's.
+fn lacking_scopes(scopes: &str) -> Vec<&'static str> {
+    let had: Vec<&str> = scopes.split(',').map(str::trim).collect();
+    SCOPES.into_iter().filter(|scope| !had.contains(scope)).collect()
+}
+
 /// Who asks.
 const USER_AGENT_TEXT: &str = concat!("talon-slack/", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scopes_that_a_token_lacks_are_known() {
+        assert_eq!(lacking_scopes(&SCOPES.join(", ")), Vec::<&str>::new());
+        let some = "chat:write,files:read,channels:history,groups:history,mpim:history,users:read,team:read";
+        assert_eq!(lacking_scopes(some), ["im:history"]);
+    }
 
     // Promises: GW-282
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Socket(WebSocketStream<Box<dyn Stream>>);
 
 /// What came on a connection.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum SocketMessage {
     /// A message.
     Frame(Frame),
     /// A sign of life, or a message that is not understood.
@@ -70,18 +70,20 @@ impl Socket {
         let mut socket = Self(stream);
         loop {
             match socket.hear().await? {
-                Heard::Frame(Frame::Hello) => return Ok(socket),
-                Heard::Frame(Frame::Disconnect(reason)) => {
+                SocketMessage::Frame(Frame::Hello) => return Ok(socket),
+                SocketMessage::Frame(Frame::Disconnect(reason)) => {
                     return Err(format!("Slack says disconnect ({reason}) in the place of hello"));
                 }
-                Heard::Frame(_) => return Err("Slack says something else in the place of hello".to_owned()),
-                Heard::Sign => {}
+                SocketMessage::Frame(_) => {
+                    return Err("Slack says something else in the place of hello".to_owned());
+                }
+                SocketMessage::Sign => {}
             }
         }
     }
 
     /// What comes next; may be dropped without loss. An error is the connection's end.
-    pub(crate) async fn hear(&mut self) -> Result<Heard, String> {
+    pub(crate) async fn hear(&mut self) -> Result<SocketMessage, String> {
         match self.0.next().await {
             None | Some(Ok(Message::Close(None))) => Err("Slack has closed the connection".to_owned()),
             Some(Ok(Message::Close(Some(close)))) => {
@@ -89,14 +91,14 @@ impl Socket {
             }
             Some(Err(error)) => Err(one_line(&format!("the connection broke off: {error}"))),
             Some(Ok(Message::Text(text))) => match Frame::read(text.as_str()) {
-                Some(frame) => Ok(Heard::Frame(frame)),
+                Some(frame) => Ok(SocketMessage::Frame(frame)),
                 None => {
                     tracing::warn!("a message of Slack's is not understood, and is left out");
-                    Ok(Heard::Sign)
+                    Ok(SocketMessage::Sign)
                 }
             },
             // Pings are answered by the library when the next message is awaited.
-            Some(Ok(_)) => Ok(Heard::Sign),
+            Some(Ok(_)) => Ok(SocketMessage::Sign),
         }
     }
 
