@@ -28,10 +28,17 @@ install() {
   echo "Installed what the tests need after $SECONDS s"
 }
 install </dev/null &
+installation=$!
 tests/scripts/progress.sh "Building everything" cargo build --workspace --bins --tests --locked </dev/null &
-# Whichever fails first ends this.
-wait -n
-wait -n
+build=$!
+# Each by its id: `wait -n` fails for a process that ended before.
+failed=
+wait "$build" || failed=" build"
+wait "$installation" || failed="$failed installation"
+[ -z "$failed" ] || {
+  echo "test.sh: failed:$failed; it says why above" >&2
+  exit 1
+}
 plugins-examples/stage.sh debug
 echo "Built after $SECONDS s"
 
