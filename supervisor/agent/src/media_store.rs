@@ -4,6 +4,7 @@
 //! one more, `ABOUT`, with its name and type. They go with their session, and with `talon forget`; `talon
 //! backup` has them, since they are in the database, and `talon export` writes them below `media/`.
 
+mod new_blob;
 mod request_media;
 mod sources;
 
@@ -19,6 +20,8 @@ use talon_store::{
 };
 use tokio::sync::Mutex;
 
+use self::new_blob::NewBlob;
+use self::request_media::RequestMedia;
 use crate::media::{AttachmentWithBytes, ImageWithBytes};
 
 /// What stands in the place of a piece's number for what is known of a file, as JSON.
@@ -53,11 +56,18 @@ struct StoredBlob {
     about: Option<Key>,
 }
 
-/// Bytes to store.
-struct NewBlob<'b> {
-    digest: &'b str,
-    bytes: &'b [u8],
-    about: Option<Vec<u8>>,
+/// How much images and files of a session are together.
+#[derive(Debug, Clone, Copy, Default)]
+struct SessionSize {
+    bytes: u64,
+    files: usize,
+}
+
+impl SessionSize {
+    fn add(&mut self, bytes: u64, is_file: bool) {
+        self.bytes += bytes;
+        self.files += usize::from(is_file);
+    }
 }
 
 impl MediaStore {
@@ -79,10 +89,9 @@ impl MediaStore {
     /// Stores images of a session that it does not have yet. Where they are too many bytes, its oldest make room.
     ///
     /// # Errors
-    /// When the database cannot be read or written; [`Error::Quota`] if all sessions together have too much.
+    /// When the database cannot be read or written; [`Error::Quota`] if all sessions together have too much. Then nothing of them stays.
     pub async fn add(&self, session: &str, images: &[ImageWithBytes]) -> Result<(), Error> {
-        self.decided(self.add_blobs(session, Self::image_blobs(images)).await?);
-        Ok(())
+        self.add_request(session, images, &[]).await?.keep().await
     }
 
     /// Stores files of a session, as [`MediaStore::add`] does.
@@ -90,40 +99,31 @@ impl MediaStore {
     /// # Errors
     /// As for images.
     pub async fn add_files(&self, session: &str, files: &[AttachmentWithBytes]) -> Result<(), Error> {
-        self.decided(self.add_blobs(session, Self::file_blobs(files)).await?);
-        Ok(())
+        self.add_request(session, &[], files).await?.keep().await
     }
 
-    fn image_blobs(images: &[ImageWithBytes]) -> Vec<NewBlob<'_>> {
-        images.iter().map(|(image, bytes)| NewBlob { digest: &image.digest, bytes, about: None }).collect()
-    }
-
-    fn file_blobs(files: &[AttachmentWithBytes]) -> Vec<NewBlob<'_>> {
-        let each = files.iter().map(|(file, bytes)| NewBlob {
-            digest: &file.digest,
-            bytes,
-            // It has only string keys, so serializing it cannot fail.
-            about: Some(serde_json::to_vec(file).unwrap_or_default()),
-        });
-        each.collect()
-    }
-
-    /// They stay, whatever becomes of the request.
-    fn decided(&self, added: Vec<String>) {
+    /// They stay, whatever becomes of the request that added them.
+    fn decide(&self, beginnings: &[String]) {
         let mut undecided = self.undecided.lock();
-        for beginning in &added {
+        for beginning in beginnings {
             undecided.remove(beginning);
         }
     }
 
-    /// Returns the beginnings of the keys of what is new, which is not decided about yet.
-    async fn add_blobs(&self, session: &str, blobs: Vec<NewBlob<'_>>) -> Result<Vec<String>, Error> {
+    /// Stores what is new of these, and tells `media` of each before it is written. Nothing is deleted for it yet: what has to go once the
+    /// request is kept is left out of the limit of all sessions.
+    async fn add_blobs(
+        &self,
+        session: &str,
+        blobs: &[NewBlob<'_>],
+        media: &mut RequestMedia<'_>,
+    ) -> Result<(), Error> {
         if blobs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let keys = *self.keys.read();
         let _alone = self.adding.lock().await;
-        let mut stored = self.stored(&format!("{session}/")).await?;
+        let stored = self.stored(&format!("{session}/")).await?;
         // What a crash cut off is stored anew.
         let same = |stored: &(String, StoredBlob), blob: &NewBlob<'_>| {
             let StoredBlob { bytes, about, .. } = &stored.1;
@@ -133,42 +133,56 @@ impl MediaStore {
         };
         let is_new = |blob: &&NewBlob<'_>| !stored.iter().any(|stored| same(stored, blob));
         let new: Vec<&NewBlob<'_>> = blobs.iter().filter(is_new).collect();
-        let more: u64 = new.iter().map(|blob| blob.bytes.len() as u64).sum();
-        let mut sum: u64 = stored.iter().map(|(_, blob)| blob.bytes).sum();
-        let more_files = new.iter().filter(|blob| blob.about.is_some()).count();
-        let mut files = stored.iter().filter(|(_, blob)| blob.about.is_some()).count();
-        let sent_again = stored.iter().filter(|stored| blobs.iter().any(|blob| same(stored, blob)));
-        self.decided(sent_again.map(|(_, blob)| blob.prefix.clone()).collect());
-        // The oldest first; what is sent again stays.
-        stored.retain(|stored| !blobs.iter().any(|blob| same(stored, blob)));
-        for (_, oldest) in &stored {
-            let is_file = oldest.about.is_some();
-            let too_many_files = is_file && files + more_files > MAX_SESSION_FILES;
-            if sum + more <= u64::from(keys.session_bytes) && !too_many_files {
-                continue;
-            }
-            self.delete(oldest).await?;
-            sum -= oldest.bytes;
-            files -= usize::from(is_file);
+        let mut own = SessionSize::default();
+        for blob in &new {
+            own.add(blob.bytes.len() as u64, blob.about.is_some());
         }
-        let quota = Quota { bytes: keys.total_bytes, keys: MAX_PIECES };
-        let namespace = Namespace { plugin: self.plugin.clone(), quota };
+        let mut others = Vec::new();
+        for found in stored {
+            if blobs.iter().any(|blob| same(&found, blob)) {
+                own.add(found.1.bytes, found.1.about.is_some());
+                media.add_again(found.1.prefix);
+            } else {
+                others.push(found.1);
+            }
+        }
+        let surplus = self.surplus(others, own, keys);
+        let (mut bytes, mut pieces) = (keys.total_bytes, MAX_PIECES);
+        for blob in &surplus {
+            bytes = bytes.saturating_add(blob.stored_bytes());
+            pieces = pieces.saturating_add(blob.pieces.len() as u64);
+        }
+        let namespace = Namespace { plugin: self.plugin.clone(), quota: Quota { bytes, keys: pieces } };
         let now = Timestamp::now().as_millis();
-        let mut added = Vec::new();
         for blob in new {
             let beginning = format!("{session}/{now:0TIME_DIGITS$}.{}", blob.digest);
-            if let Err(error) = self.write(&namespace, &beginning, blob).await {
-                // Of what there is no room for, nothing stays.
-                for (_, part) in self.stored(&format!("{beginning}/")).await? {
-                    self.delete(&part).await?;
-                }
-                self.decided(added);
-                return Err(error);
-            }
-            self.undecided.lock().insert(beginning.clone());
-            added.push(beginning);
+            media.add(beginning.clone());
+            self.write(&namespace, &beginning, blob).await?;
         }
-        Ok(added)
+        Ok(())
+    }
+
+    /// What of other images and files of a session, the oldest first, has to go beside those that stay. What is not decided about stays, too.
+    fn surplus(&self, mut others: Vec<StoredBlob>, own: SessionSize, keys: MediaKeys) -> Vec<StoredBlob> {
+        {
+            let undecided = self.undecided.lock();
+            others.retain(|blob| !undecided.contains(&blob.prefix));
+        }
+        let mut size = own;
+        for blob in &others {
+            size.add(blob.bytes, blob.about.is_some());
+        }
+        others.retain(|oldest| {
+            let is_file = oldest.about.is_some();
+            let too_many_files = is_file && size.files > MAX_SESSION_FILES;
+            let goes = size.bytes > u64::from(keys.session_bytes) || too_many_files;
+            if goes {
+                size.bytes -= oldest.bytes;
+                size.files -= usize::from(is_file);
+            }
+            goes
+        });
+        others
     }
 
     async fn write(&self, namespace: &Namespace, beginning: &str, blob: &NewBlob<'_>) -> Result<(), Error> {
@@ -256,6 +270,11 @@ impl MediaStore {
 }
 
 impl StoredBlob {
+    /// What its pieces count for the limit of all sessions: values and keys.
+    fn stored_bytes(&self) -> u64 {
+        self.bytes + self.pieces.iter().map(|piece| piece.as_str().len() as u64).sum::<u64>()
+    }
+
     /// When it was stored, in milliseconds since 1970.
     fn time(&self) -> Option<i64> {
         let (_, name) = self.prefix.rsplit_once('/')?;

@@ -2,44 +2,86 @@
 
 use talon_store::Error;
 
-use super::MediaStore;
+use super::new_blob::NewBlob;
+use super::{MediaStore, SessionSize};
 use crate::media::{AttachmentWithBytes, ImageWithBytes};
 
-/// What a request added to its session. Dropped, it stays there.
+/// What a request added to its session. Dropped, it stays there, and makes no room until more is kept.
 #[must_use]
 pub(crate) struct RequestMedia<'s> {
     store: &'s MediaStore,
-    /// The beginnings of their keys.
+    session: String,
+    /// The beginnings of the keys of what is new.
     added: Vec<String>,
+    /// Of what the session had already.
+    again: Vec<String>,
 }
 
 impl MediaStore {
-    /// Stores the images and files of a request, as [`MediaStore::add`] does. Where it fails nothing of them stays.
+    /// Stores the images and files of a request that its session does not have yet. Where it fails nothing of them stays.
     ///
     /// # Errors
-    /// As for images.
+    /// As for [`MediaStore::add`].
     pub(crate) async fn add_request(
         &self,
         session: &str,
         images: &[ImageWithBytes],
         files: &[AttachmentWithBytes],
     ) -> Result<RequestMedia<'_>, Error> {
-        let mut media = RequestMedia { store: self, added: Vec::new() };
-        media.added = self.add_blobs(session, Self::image_blobs(images)).await?;
-        match self.add_blobs(session, Self::file_blobs(files)).await {
-            Ok(added) => {
-                media.added.extend(added);
-                Ok(media)
-            }
-            Err(error) => {
-                media.take_back().await?;
-                Err(error)
-            }
+        let blobs: Vec<NewBlob<'_>> =
+            images.iter().map(NewBlob::of_image).chain(files.iter().map(NewBlob::of_file)).collect();
+        // Before anything is stored, so that one that is cancelled meanwhile leaves nothing undecided.
+        let mut media =
+            RequestMedia { store: self, session: session.to_owned(), added: Vec::new(), again: Vec::new() };
+        let added = self.add_blobs(session, &blobs, &mut media).await;
+        let Err(error) = added else { return Ok(media) };
+        if let Err(left) = media.take_back().await {
+            let left = talon_error_chain::error_chain(&left);
+            tracing::warn!(session, error = left, "images or files that cannot be stored stay in part");
         }
+        Err(error)
     }
 }
 
 impl RequestMedia<'_> {
+    /// Notes what is going to be written.
+    pub(super) fn add(&mut self, beginning: String) {
+        self.store.undecided.lock().insert(beginning.clone());
+        self.added.push(beginning);
+    }
+
+    /// Notes what the session has already. It stays, whatever becomes of the request that added it.
+    pub(super) fn add_again(&mut self, beginning: String) {
+        self.store.undecided.lock().remove(&beginning);
+        self.again.push(beginning);
+    }
+
+    /// Keeps all of it: the request's turn has begun. Where the session has too much, its oldest go.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written. Then it is kept all the same, and makes room when more is.
+    pub(crate) async fn keep(self) -> Result<(), Error> {
+        let store = self.store;
+        if self.added.is_empty() {
+            return Ok(());
+        }
+        let keys = *store.keys.read();
+        let _alone = store.adding.lock().await;
+        store.decide(&self.added);
+        let (mut own, mut others) = (SessionSize::default(), Vec::new());
+        for (_, blob) in store.stored(&format!("{}/", self.session)).await? {
+            if self.added.contains(&blob.prefix) || self.again.contains(&blob.prefix) {
+                own.add(blob.bytes, blob.about.is_some());
+            } else {
+                others.push(blob);
+            }
+        }
+        for oldest in store.surplus(others, own, keys) {
+            store.delete(&oldest).await?;
+        }
+        Ok(())
+    }
+
     /// Deletes what no other request has: one that came meanwhile may be about the same image.
     ///
     /// # Errors
@@ -59,9 +101,6 @@ impl RequestMedia<'_> {
 
 impl Drop for RequestMedia<'_> {
     fn drop(&mut self) {
-        let mut undecided = self.store.undecided.lock();
-        for beginning in &self.added {
-            undecided.remove(beginning);
-        }
+        self.store.decide(&self.added);
     }
 }

@@ -23,6 +23,14 @@ async fn has(images: &MediaStore, session: &str, of: &[&ImageWithBytes]) -> Vec<
     of.iter().map(|(image, bytes)| shown.bytes_of(image).is_some_and(|found| *found == **bytes)).collect()
 }
 
+/// Of the same millisecond the order is that of the digests.
+fn next_millisecond() {
+    let since = Timestamp::now();
+    while Timestamp::now() <= since {
+        std::hint::spin_loop();
+    }
+}
+
 // Promises: AGENT-162
 #[tokio::test]
 async fn images_survive_a_restart_and_go_with_their_session() {
@@ -53,11 +61,7 @@ async fn the_oldest_of_a_session_make_room_and_all_sessions_have_a_limit() {
     let all: Vec<ImageWithBytes> = (1..=3).map(|number| image(number, 1_000)).collect();
     for one in &all {
         images.add("one", std::slice::from_ref(one)).await.expect("stored");
-        // Of the same millisecond the order is that of the digests.
-        let since = Timestamp::now();
-        while Timestamp::now() <= since {
-            std::hint::spin_loop();
-        }
+        next_millisecond();
     }
     assert_eq!(has(&images, "one", &[&all[0], &all[1], &all[2]]).await, [false, true, true]);
     // What is there is not stored again.
@@ -126,11 +130,7 @@ async fn the_oldest_files_of_a_session_make_room_and_images_stay() {
     let all: Vec<AttachmentWithBytes> =
         (0..=MAX_SESSION_FILES).map(|number| file("a", number.to_string().into_bytes())).collect();
     media.add_files("one", &all[..1]).await.expect("stored");
-    // Of the same millisecond the order is that of the digests.
-    let since = Timestamp::now();
-    while Timestamp::now() <= since {
-        std::hint::spin_loop();
-    }
+    next_millisecond();
     media.add_files("one", &all[1..]).await.expect("stored");
     let listed = AttachmentSource::list(&media, "one").await;
     assert_eq!(listed.len(), MAX_SESSION_FILES);
@@ -162,4 +162,67 @@ async fn what_came_with_a_refused_request_goes_unless_another_one_has_it() {
     first.take_back().await.expect("deleted");
     assert_eq!(has(&media, "one", &[&new]).await, [true]);
     assert!(media.undecided.lock().is_empty());
+}
+
+// Promises: GW-303
+#[tokio::test]
+async fn a_refused_request_takes_no_room_from_what_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = store(&directory).await;
+    // There is room for what two requests have, and for no more of all sessions.
+    let keys = MediaKeys { session_bytes: 2_500, total_bytes: 2_500, ..MediaKeys::default() };
+    let media = MediaStore::new(kept.key_values(), keys).expect("a store");
+    let all: Vec<ImageWithBytes> = (1..=4).map(|number| image(number, 1_000)).collect();
+    for one in &all[..2] {
+        media.add("one", std::slice::from_ref(one)).await.expect("stored");
+        next_millisecond();
+    }
+    for _ in 0..3 {
+        let refused = media.add_request("one", &all[2..3], &[]).await.expect("stored");
+        refused.take_back().await.expect("deleted");
+    }
+    let of_all = [&all[0], &all[1], &all[2], &all[3]];
+    assert_eq!(has(&media, "one", &of_all).await, [true, true, false, false]);
+    // What waits for its turn has room made for it when that begins.
+    let first = media.add_request("one", &all[2..3], &[]).await.expect("stored");
+    assert_eq!(has(&media, "one", &of_all).await, [true, true, true, false]);
+    first.keep().await.expect("kept");
+    assert_eq!(has(&media, "one", &of_all).await, [false, true, true, false]);
+    next_millisecond();
+    // One that is cut off leaves too much, until more is kept.
+    drop(media.add_request("one", &all[..1], &[]).await.expect("stored"));
+    next_millisecond();
+    media.add_request("one", &all[3..], &[]).await.expect("stored").keep().await.expect("kept");
+    assert_eq!(has(&media, "one", &of_all).await, [true, false, false, true]);
+}
+
+// Promises: GW-303
+#[tokio::test]
+async fn of_a_request_that_cannot_be_stored_nothing_stays() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = store(&directory).await;
+    let keys = MediaKeys { total_bytes: 2_500, ..MediaKeys::default() };
+    let media = MediaStore::new(kept.key_values(), keys).expect("a store");
+    let all: Vec<ImageWithBytes> = (1..=3).map(|number| image(number, 1_000)).collect();
+    let full = media.add_request("one", &all, &[]).await.err().expect("no room for the third");
+    assert!(matches!(full, Error::Quota { .. }), "{full}");
+    let large = file("large.bin", vec![7; 2_000]);
+    let full = media.add_request("one", &all[..1], &[large]).await.err().expect("no room for the file");
+    assert!(matches!(full, Error::Quota { .. }), "{full}");
+    assert!(media.stored("").await.expect("read").is_empty());
+    assert!(media.undecided.lock().is_empty());
+}
+
+// Promises: GW-303
+#[tokio::test]
+async fn a_request_that_is_cut_off_at_any_moment_leaves_nothing_undecided() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = store(&directory).await;
+    let media = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("a store");
+    for number in 1..=20_u8 {
+        let two = [image(number, 2 * MAX_VALUE_BYTES), image(100 + number, 100)];
+        let most = Duration::from_micros(250 * u64::from(number));
+        let _ = tokio::time::timeout(most, media.add_request("one", &two, &[])).await;
+        assert!(media.undecided.lock().is_empty(), "after {most:?}");
+    }
 }

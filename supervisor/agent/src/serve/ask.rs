@@ -156,15 +156,14 @@ impl Service {
             return Err(no_session(&id));
         }
         let begun = self.begin(&session, wish, busy, filter).await;
-        if begun.is_err()
-            && let Err(error) = media.take_back().await
-        {
+        let (settled, left) = if begun.is_ok() {
+            (media.keep().await, "the oldest images and files of a session, which has too much, do not go")
+        } else {
+            (media.take_back().await, "images or files of a message that was refused stay with its session")
+        };
+        if let Err(error) = settled {
             let error = talon_error_chain::error_chain(&error);
-            tracing::warn!(
-                session = id,
-                error,
-                "images or files of a message that was refused stay with its session"
-            );
+            tracing::warn!(session = id, error, "{left}");
         }
         begun
     }
