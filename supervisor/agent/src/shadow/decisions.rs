@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use talon_proto::agent::{DecideGhostRequest, Ghost, PauseShadowRequest, ShadowState as WireState};
 use talon_shadow_policy::GhostEnd;
-use talon_store::SessionId;
 
 use super::error::ShadowError;
 use super::goal::{GoalStep, goal_of, session_of};
@@ -140,33 +139,17 @@ impl ShadowLoop {
         .await
     }
 
-    /// Goals whose turn has not begun, with their sessions and senders.
-    pub(super) async fn open_goals(&self) -> Vec<OpenGoal> {
-        let inner = self.inner.lock().await;
-        let goals = inner.stored.goals.iter();
-        goals
-            .map(|(id, goal)| {
-                let ghost = inner.stored.ghosts.get(id).and_then(|one| one.ghost.as_ref());
-                let approved = ghost.filter(|ghost| ghost.state == APPROVED);
-                OpenGoal {
-                    ghost: id.clone(),
-                    session: session_of(id),
-                    sender: approved.map(|ghost| ghost.sender.clone()),
-                    goal: goal.clone(),
-                }
-            })
-            .collect()
+    /// The ghosts with goals whose turn has not begun.
+    pub(super) async fn open_goals(&self) -> Vec<String> {
+        self.inner.lock().await.stored.goals.keys().cloned().collect()
     }
 
-    /// What is to become of a goal. Of a ghost that is not approved as far as is known here, the disk says it: another agent may be
-    /// about to approve it, or has.
-    pub(super) async fn goal_step(self: &Arc<Self>, open: OpenGoal) -> Result<GoalStep, talon_store::Error> {
-        let OpenGoal { ghost, sender, goal, .. } = open;
-        if let Some(sender) = sender {
-            return Ok(GoalStep::Begin { sender, goal });
-        }
+    /// What is to become of the goal of a ghost. The disk says it: another agent may be about to approve the ghost, may have begun the
+    /// turn, or may have forgotten the person.
+    pub(super) async fn goal_step(self: &Arc<Self>, ghost: &str) -> Result<GoalStep, talon_store::Error> {
+        let ghost = ghost.to_owned();
         self.run_to_completion(|this| async move {
-            let mut inner = this.inner.lock().await;
+            let mut inner = this.current().await?;
             let Some(current) = this.refresh_ghost(&mut inner, &ghost).await? else {
                 return Ok(GoalStep::Close);
             };
@@ -195,15 +178,6 @@ impl ShadowLoop {
         })
         .await
     }
-}
-
-/// What is to begin.
-pub(super) struct OpenGoal {
-    pub(super) ghost: String,
-    pub(super) session: SessionId,
-    /// Absent if the ghost is not approved as far as is known here: another agent is in between, or one was killed in between.
-    pub(super) sender: Option<String>,
-    pub(super) goal: String,
 }
 
 /// Whether a ghost can be decided about.

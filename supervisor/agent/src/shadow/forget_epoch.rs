@@ -48,3 +48,7 @@ impl ShadowLoop {
 fn keep_those_of<T>(known: &mut BTreeMap<String, T>, on_disk: &BTreeMap<String, T>) {
     known.retain(|id, _| on_disk.contains_key(id));
 }
+
+#[cfg(test)]
+#[path = "forget_epoch_tests.rs"]
+mod tests;

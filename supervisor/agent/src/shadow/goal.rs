@@ -76,10 +76,11 @@ pub(super) fn goal_of(found: &GetGhostResponse, custom: Option<&str>) -> Result<
 /// Begins the turns of all approved ghosts that have none. Returns whether all of them have begun; one that cannot begin now is tried again.
 pub(super) async fn begin_turns(agent: &Arc<Agent>) -> bool {
     let mut have_begun = true;
-    for open in agent.shadow.open_goals().await {
-        let (ghost, session) = (open.ghost.clone(), open.session);
-        let begun = match agent.shadow.goal_step(open).await {
-            Ok(GoalStep::Begin { sender, goal }) => begin_turn(agent, session, &sender, &goal).await,
+    for ghost in agent.shadow.open_goals().await {
+        let begun = match agent.shadow.goal_step(&ghost).await {
+            Ok(GoalStep::Begin { sender, goal }) => {
+                begin_turn(agent, session_of(&ghost), &sender, &goal).await
+            }
             Ok(GoalStep::Wait) => continue,
             Ok(GoalStep::Close) => Ok(()),
             Err(error) => Err(store_error_status(&error)),

@@ -102,6 +102,8 @@ impl ShadowLoop {
             let mut inner = this.inner.lock().await;
             // First: another agent that is told an answer then finds nobody to note it of, and leaves nothing.
             this.store.remove_sender(&sender).await?;
+            // Before it is looked what is there: what another agent stores afterwards, that one finds to be of nobody, and removes.
+            this.store.advance_forget_epoch().await?;
             inner.stored.senders.remove(&sender);
             inner.stored.sender_values.remove(&sender);
             inner.asked_elsewhere.remove(&sender);
@@ -109,8 +111,9 @@ impl ShadowLoop {
             let on_disk = this.store.load().await?;
             let mut forgotten = 0;
             for id in by_sender(&on_disk.ghosts, sender_of_ghost, &sender) {
-                this.store.remove_goal(&id).await?;
+                // The goal last: who approves the ghost meanwhile stores the goal before the ghost. One that a kill leaves is closed.
                 this.store.remove_ghost(&id).await?;
+                this.store.remove_goal(&id).await?;
                 forgotten += 1;
             }
             for id in by_sender(&on_disk.log, sender_of_entry, &sender) {
@@ -124,7 +127,7 @@ impl ShadowLoop {
             for id in by_sender(&inner.stored.log, sender_of_entry, &sender) {
                 inner.stored.log.remove(&id);
             }
-            // Last: whoever looks now finds nothing. Also of nobody who was there: a kill in between leaves no other agent with more.
+            // Once more: whoever looks now finds nothing. Also of nobody who was there: a kill in between leaves no other agent with more.
             this.store.advance_forget_epoch().await?;
             Ok(forgotten)
         })

@@ -10,7 +10,7 @@
 //! - `observation`: what a watcher sends, within its bounds; `redaction`: secrets that it left; `watchers`: which were heard; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
 //! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `ghosts`, `senders`: the writes, which compare; `decisions`, `views`: what people do, and see;
-//!   `lifetime`: what time changes, and what is removed; `forget_epoch`: whom another agent forgot
+//!   `pending_question`: what is asked next, and what is noted of it; `lifetime`: what time changes, and what is removed; `forget_epoch`: whom another agent forgot
 //! - `sources`: events of plugins as observations
 //! - `status`, `people`: how the loop is over all people; `model_problem`: why no model can be asked; `counts`: what metrics count
 //! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
@@ -28,6 +28,7 @@ mod goal;
 mod lifetime;
 mod model_problem;
 mod observation;
+mod pending_question;
 mod people;
 mod question;
 mod record;

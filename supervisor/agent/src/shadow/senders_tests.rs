@@ -15,7 +15,8 @@ use super::*;
 use crate::notify::Notifier;
 use crate::shadow::error::ShadowError;
 use crate::shadow::goal::GoalStep;
-use crate::shadow::shadow_loop::{APPROVED, PendingQuestion, WAITING};
+use crate::shadow::pending_question::PendingQuestion;
+use crate::shadow::shadow_loop::{APPROVED, WAITING};
 use crate::shadow::views::Audience;
 
 async fn database(directory: &tempfile::TempDir) -> Store {
@@ -76,9 +77,9 @@ fn decision(id: &str, word: &str) -> DecideGhostRequest {
 }
 
 async fn only_step(shadow: &Arc<ShadowLoop>) -> GoalStep {
-    let mut open = shadow.open_goals().await;
+    let open = shadow.open_goals().await;
     assert_eq!(open.len(), 1);
-    shadow.goal_step(open.remove(0)).await.expect("it is readable")
+    shadow.goal_step(&open[0]).await.expect("it is readable")
 }
 
 // Promises: SHADOW-48

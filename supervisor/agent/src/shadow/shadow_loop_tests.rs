@@ -1,7 +1,8 @@
-use talon_proto::agent::DecideGhostRequest;
+use talon_proto::agent::{DecideGhostRequest, GetGhostResponse, ShadowLogEntry};
 use talon_store::{Engine, Store, StoreOptions};
 
 use super::*;
+use crate::shadow::pending_question::PendingQuestion;
 
 async fn opened(directory: &tempfile::TempDir) -> (Store, Arc<ShadowLoop>) {
     let path = directory.path().join("private").join("agent.db");

@@ -14,9 +14,10 @@ use tokio::time::{Instant, sleep};
 use super::account::QuestionAccount;
 use super::goal::begin_turns;
 use super::observation::trigger_line;
+use super::pending_question::PendingQuestion;
 use super::question::{Proposal, Question, proposal, question};
 use super::record::{saturated, unix_ms};
-use super::shadow_loop::{ASKING, FAILED, PendingQuestion, WAITING};
+use super::shadow_loop::{ASKING, FAILED, WAITING};
 use super::views::STORE_PAUSE;
 use crate::agent::{Agent, Setup};
 use crate::costs::shadow_session;
@@ -91,7 +92,10 @@ async fn answer(agent: &Agent, pending: PendingQuestion) -> Result<(), talon_sto
     }
     let asked = question(&pending.observation, &setup.environment.sanitizer);
     entry.sent.clone_from(&asked.sent);
-    agent.shadow.note(entry.clone()).await?;
+    if !agent.shadow.note(entry.clone()).await? {
+        // The person was forgotten: what was seen of them is not sent.
+        return Ok(());
+    }
     let ghost = ask(&setup, &pending, &asked, &mut entry).await.map(|found| {
         entry.ghost_id.clone_from(&entry.id);
         ghost(&setup, &pending, found, &entry)
