@@ -13,6 +13,8 @@ use talon_tests::http::send_tcp;
 use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, Client, ServerScript, Supervisor, program, repository};
 
+#[path = "../channels/session_commands.rs"]
+mod session_commands;
 #[path = "../channels/slack.rs"]
 mod slack;
 
@@ -391,66 +393,18 @@ async fn a_question_of_the_model_is_answered_by_a_button_or_by_a_text() {
     supervisor.stop().await;
 }
 
-// Promises: GW-230, GW-300, GW-301
+// Promises: GW-230
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verbose_session_shows_its_calls_in_their_order_before_the_answer() {
     let api = BotApi::start();
-    let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
-    let provider = Provider::start([says("Hi."), call(), says("It said hello.")]).await;
-    let approvers =
-        format!("groups: {{ 'gw:telegram/group:{GROUP}': {{ approvers: ['gw:telegram/{ADA}'] }} }}");
-    let agent = format!("  confirm: {{ default: never }}\n  {approvers}");
-    let supervisor = setting(Builder::new(), &api, &provider, &agent).start().await;
-    api.write(ADA, ADA, "hi", json!({})).await;
+    let call = ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
+    let provider = Provider::start([call, says("It said hello.")]).await;
+    let supervisor = setting(Builder::new(), &api, &provider, "  confirm: { default: never }").start().await;
+    api.write(ADA, ADA, "/verbose on", json!({})).await;
     api.until_sent(&supervisor, 1).await;
-    // Commands are answered at once, and reach no model.
-    let group = "The model of this conversation: local/test.";
-    let group_shown = format!("{group}\nThere are: local/test, talon/mid.");
-    let said = [
-        (ADA, ADA, "/verbose on", "Arguments and results of calls are shown here."),
-        (ADA, ADA, "/thinking high", "How long the model thinks: high."),
-        (ADA, ADA, "/model nonsense", "⚠️ No model is called nonsense. There are: local/test, talon/mid."),
-        (
-            ADA,
-            ADA,
-            "/model",
-            "The model of this conversation: as configured.\nThere are: local/test, talon/mid.",
-        ),
-        (BOB, BOB, "/thinking", "How long the model thinks: as configured."),
-        (
-            BOB,
-            GROUP,
-            "/model@TalonTestBot local/test",
-            "Bob may not set this for the group: the operator lists who may (agent.groups).",
-        ),
-        (ADA, GROUP, "/model@TalonTestBot local/test", group),
-        (BOB, GROUP, "/model", group_shown.as_str()),
-    ];
-    let before = said.len() + 1;
-    for (number, (from, chat, text, answer)) in said.into_iter().enumerate() {
-        let length = text.split(' ').next().map_or(0, str::len);
-        let marked = json!({"entities": [{"type": "bot_command", "offset": 0, "length": length}]});
-        api.write(from, chat, text, marked).await;
-        let sent = api.until_sent(&supervisor, number + 2).await;
-        assert_eq!((&sent[number + 1]["chat_id"], &sent[number + 1]["text"]), (&json!(chat), &json!(answer)));
-    }
-    assert_eq!(provider.bodies().len(), 1, "no command reached the model");
-    let listed = supervisor.cli(&["session", "list", "--all", "--output", "json"]).await;
-    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
-    let of = |sender: String| {
-        let all = listed["sessions"].as_array().expect("a list");
-        all.iter()
-            .find(|session| session["sender"] == sender.as_str())
-            .unwrap_or_else(|| panic!("{listed}"))
-            .clone()
-    };
-    let (ada, bob) = (of(format!("gw:telegram/{ADA}")), of(format!("gw:telegram/{BOB}")));
-    assert_eq!((&ada["thinking"], &ada["verbose"]), (&json!("high"), &json!(true)), "{ada}");
-    assert!(bob["thinking"].as_str().unwrap_or_default().is_empty() && bob["verbose"] != true, "{bob}");
-    assert_eq!(of(format!("gw:telegram/group:{GROUP}"))["model"], "local/test");
     api.write(ADA, ADA, "Ask it", json!({})).await;
-    let sent = api.until_sent(&supervisor, before + 3).await;
-    let texts: Vec<_> = sent[before..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+    let sent = api.until_sent(&supervisor, 4).await;
+    let texts: Vec<_> = sent[1..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
     assert_eq!((texts[0], texts[2]), ("🔧 liar.echo\ntext: hello", "It said hello."));
     assert!(texts[1].starts_with("✅ liar.echo (") && texts[1].ends_with("hello"), "{texts:?}");
     supervisor.stop().await;

@@ -210,7 +210,7 @@ impl Channels {
             }
         };
         if message.files.is_empty()
-            && let Some(command) = SessionCommand::parse(&message.text)
+            && let Some(command) = SessionCommand::parse(&message.text, message.mentioned, &entry.names)
         {
             self.carry_out(entry, &message, &route, command).await;
             return Ok(());
@@ -247,7 +247,7 @@ impl Channels {
         let Ok(route) = route(&entry, &setup.settings.agent, speaker) else { return Ok(false) };
         let is_text = message.files.is_empty()
             && is_addressed(&entry, speaker, &message.text, message.mentioned)
-            && SessionCommand::parse(&message.text).is_none();
+            && SessionCommand::parse(&message.text, message.mentioned, &entry.names).is_none();
         // One whose turn came, although its event does not count as read yet.
         let is_asked = || {
             let lanes = self.lanes.lock();

@@ -162,8 +162,12 @@ A session whose `verbose` is on has its calls shown in the conversation, with ar
 ## Commands
 
 A message that begins with one of these is no message to the model: it is carried out, and answered, at once. What is set holds for the conversation
-in which it was written from the next message on: the person's own session, or their group's. In a group everybody may look, and who is listed in
-`agent.groups.GROUP.approvers` may set. Each change is in the audit log.
+in which it was written: the person's own session, or their group's. It holds from the next turn that begins, so also for messages that were written
+before and still wait. A mention of the agent may stand before a command, as in `@talon /model`: by one of its `names`, or by any name where the
+service marks the message as for the agent. Slack's own program takes every text that begins with `/`: write the mention before it, or a space. With a
+name behind it, `/model@its_name`, a command is one only where the service marks it so: else it is another bot's.
+
+In a group everybody may look, and who is listed in `agent.groups.GROUP.approvers` may set. Each change is in the audit log.
 
 | | |
 |---|---|
