@@ -233,7 +233,7 @@ impl Agent {
             turn_cache: Arc::default(),
             jobs,
             proposals,
-            operations: Arc::default(),
+            operations: Arc::new(OperationLog::new(bundle.settings.agent.limits.requests)),
             retention: RetentionLog::default(),
             notifier,
             shadow,

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use talon_extensions::ChannelEntry;
+use talon_proto::agent::Approval;
 use talon_proto::agent::chunk::Kind;
-use talon_proto::agent::{Approval, Operation, OperationClient};
 use talon_store::SessionId;
 
 use super::inbound::MessageSource;
 use super::prompts::{Choice, DIGEST_CHARS, choice, is_open_question};
 use super::routing::{Route, may_approve, route};
 use super::service::Channels;
+use crate::approval::DecideError;
 use crate::driver::Listener as _;
-use crate::operations::{OperationOutcome, OperationRecording};
+use crate::operations::{OperationOutcome, OperationRecording, decided_subject, id};
 
 impl Channels {
     /// A button was pressed. It counts as its sender, and decides only what waits in its own conversation.
@@ -27,44 +28,36 @@ impl Channels {
             tracing::info!(channel, sender, "a button is ignored: it is none of an approval");
             return;
         };
-        let recording = self.recording(&choice, route.speaker()).await;
+        let mut recording = self.begin_recording(choice.verb(), choice.approval(), route.speaker()).await;
         let said = match self.decide(entry, speaker, &route, choice).await {
-            Ok(said) => {
+            Ok((decided, said)) => {
+                add_decided(&mut recording, &decided, route.speaker());
                 recording.finish(OperationOutcome::Done).await;
                 said
             }
-            Err(DecisionError::Denied(said)) => {
-                recording.finish(OperationOutcome::Denied("the operator does not list who decides it")).await;
-                said
-            }
-            Err(DecisionError::Failed(said)) => {
-                recording.finish(OperationOutcome::Failed(&said)).await;
-                said
+            Err(refusal) => {
+                recording.finish(refusal.outcome).await;
+                refusal.said
             }
         };
         self.say(channel, &speaker.conversation, format!("decided:{}", self.next_id()), said);
     }
 
-    async fn recording(&self, choice: &Choice<'_>, by: &str) -> OperationRecording {
-        let (verb, approval) = match choice {
-            Choice::Allow { approval, .. } => ("allow_approval", approval),
-            Choice::Deny { approval, .. } => ("deny_approval", approval),
-            Choice::Answer { approval, .. } => ("answer_approval", approval),
-        };
-        OperationRecording::begin(&self.agent.operations, operation(verb, approval, by)).await
+    /// Begins to record a decision of a person who writes over a channel.
+    async fn begin_recording(&self, verb: &str, approval: &str, by: &str) -> OperationRecording {
+        let subject = id(approval).to_owned();
+        OperationRecording::begin_by_person(&self.agent.operations, by, verb, subject).await
     }
 
-    /// What is said of a decision, or why none was made.
+    /// What was decided and is said of it, or why nothing was.
     async fn decide(
         &self,
         entry: &ChannelEntry,
         speaker: &MessageSource,
         route: &Route,
         choice: Choice<'_>,
-    ) -> Result<String, DecisionError> {
-        let (Choice::Allow { approval: id, .. }
-        | Choice::Deny { approval: id, .. }
-        | Choice::Answer { approval: id, .. }) = choice;
+    ) -> Result<(Approval, String), Refusal> {
+        let id = choice.approval();
         let found = self.agent.approvals.get(id).await;
         let seen = found.filter(|approval| approval.sender == route.owner);
         let seen = seen.ok_or_else(not_waiting)?;
@@ -89,7 +82,8 @@ impl Channels {
                         "who pressed a button may not decide"
                     );
                     let said = format!("{name} may not decide this: the operator lists who may.");
-                    return Err(DecisionError::Denied(said));
+                    let outcome = OperationOutcome::Denied("the operator does not list who decides it");
+                    return Err(Refusal { said, outcome });
                 }
                 if digest.len() != DIGEST_CHARS
                     || !seen.digest.starts_with(digest)
@@ -107,10 +101,9 @@ impl Channels {
                     .map(|decided| (decided, said))
             }
         };
-        let (decided, said) =
-            decided.map_err(|error| DecisionError::Failed(talon_error_chain::error_chain(&error)))?;
-        self.tell(decided);
-        Ok(said)
+        let (decided, said) = decided.map_err(|error| Refusal::of(&error))?;
+        self.tell(decided.clone());
+        Ok((decided, said))
     }
 
     /// The id of the question that waits in a conversation for a text: one of the model's, never a call's approval, and never one of
@@ -128,20 +121,21 @@ impl Channels {
         waiting.iter().find(is_here).map(|question| question.id.clone())
     }
 
-    /// Answers a question. Returns whether it did.
+    /// Answers a question. Returns whether it did. The record is not waited for: nobody is answered, and others wait for this.
     pub(super) async fn answer_question(&self, question: &str, text: &str, by: &str) -> bool {
+        let mut recording = self.begin_recording("answer_approval", question, by).await;
         match self.agent.approvals.answer(question, text, by).await {
             Ok(answered) => {
-                let answer = operation("answer_approval", question, by);
-                OperationRecording::begin(&self.agent.operations, answer)
-                    .await
-                    .finish(OperationOutcome::Done)
-                    .await;
+                add_decided(&mut recording, &answered, by);
+                recording.finish_unawaited(OperationOutcome::Done);
                 self.tell(answered);
                 true
             }
             // It was answered meanwhile, or the text is too long: it is a message of its own.
-            Err(_) => false,
+            Err(_) => {
+                recording.discard();
+                false
+            }
         }
     }
 
@@ -154,25 +148,37 @@ impl Channels {
     }
 }
 
-/// Why nothing was decided, as it is said where the button was pressed.
-enum DecisionError {
-    /// Who pressed it may not.
-    Denied(String),
-    Failed(String),
+/// Says in a record what was decided, and whose it was if it is somebody else's.
+fn add_decided(recording: &mut OperationRecording, decided: &Approval, by: &str) {
+    recording.add_to_subject(&decided_subject(decided));
+    if !decided.sender.is_empty() && decided.sender != by {
+        recording.add_to_subject(&format!("of {}", decided.sender));
+    }
 }
 
-fn not_waiting() -> DecisionError {
-    DecisionError::Failed("This is not waiting any more.".to_owned())
+/// Why nothing was decided.
+struct Refusal {
+    /// As it is said where the button was pressed.
+    said: String,
+    /// As it is recorded.
+    outcome: OperationOutcome,
 }
 
-/// A decision of a person who writes over a channel, for the audit log: as what the same person does over the gateway.
-fn operation(verb: &str, approval: &str, by: &str) -> Operation {
-    let client =
-        OperationClient { origin: "person".to_owned(), subject: by.to_owned(), ..OperationClient::default() };
-    Operation {
-        client: Some(client),
-        verb: verb.to_owned(),
-        subject: approval.to_owned(),
-        ..Operation::default()
+impl Refusal {
+    fn of(error: &DecideError) -> Self {
+        let outcome = match error {
+            DecideError::Store(_) => {
+                OperationOutcome::Unknown("it could not be stored; it may have been decided")
+            }
+            _ => OperationOutcome::Failed("its state does not allow it"),
+        };
+        Self { said: talon_error_chain::error_chain(error), outcome }
+    }
+}
+
+fn not_waiting() -> Refusal {
+    Refusal {
+        said: "This is not waiting any more.".to_owned(),
+        outcome: OperationOutcome::Failed("it is not waiting, or it is somebody else's"),
     }
 }

@@ -37,6 +37,26 @@ pub(super) enum Choice<'b> {
     },
 }
 
+impl<'b> Choice<'b> {
+    /// The id of what it decides.
+    pub(super) fn approval(&self) -> &'b str {
+        match *self {
+            Self::Allow { approval, .. } | Self::Deny { approval, .. } | Self::Answer { approval, .. } => {
+                approval
+            }
+        }
+    }
+
+    /// What is done, as the audit log has it.
+    pub(super) fn verb(&self) -> &'static str {
+        match self {
+            Self::Allow { .. } => "allow_approval",
+            Self::Deny { .. } => "deny_approval",
+            Self::Answer { .. } => "answer_approval",
+        }
+    }
+}
+
 /// What a button decides; `None` if it is none of ours.
 pub(super) fn choice(button: &str) -> Option<Choice<'_>> {
     let mut parts = button.split(':');

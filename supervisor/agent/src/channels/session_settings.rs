@@ -5,10 +5,9 @@ use std::sync::Arc;
 use talon_agent_settings::Tier;
 use talon_agent_settings::catalog::CatalogEntry;
 use talon_extensions::ChannelEntry;
-use talon_proto::agent::{Operation, OperationClient};
 use talon_sanitize::Raw;
 use talon_store::{Error, Session, SessionChange};
-use tonic::{Code, Status};
+use tonic::Status;
 
 use super::inbound::InboundMessage;
 use super::routing::{Route, may_approve};
@@ -41,10 +40,10 @@ impl Channels {
             Err(status) => refused(&status),
             Ok(session) if !command.changes() => shown(&setup, &session, &command),
             Ok(session) => {
-                let recording = self.setting_recording(&session, route, &command).await;
+                let recording = self.begin_setting(&session, route, &command).await;
                 if is_listed {
                     let changed = self.change(&setup, &session, &command).await;
-                    recording.finish(outcome(changed.as_ref().err())).await;
+                    recording.finish(OperationOutcome::of(changed.as_ref().err())).await;
                     changed.unwrap_or_else(|status| refused(&status))
                 } else {
                     let (group, speaker) = (&route.owner, route.speaker());
@@ -61,26 +60,16 @@ impl Channels {
     }
 
     /// Begins to record a change, as one that the same person makes over the gateway.
-    async fn setting_recording(
+    async fn begin_setting(
         &self,
         session: &Session,
         route: &Route,
         command: &SessionCommand,
     ) -> OperationRecording {
         let speaker = route.speaker();
-        let client = OperationClient {
-            origin: "person".to_owned(),
-            subject: speaker.to_owned(),
-            ..OperationClient::default()
-        };
         let of = if speaker == route.owner { String::new() } else { format!(" of {}", route.owner) };
-        let operation = Operation {
-            client: Some(client),
-            verb: "update_session".to_owned(),
-            subject: format!("{} {}{of}", session.id, field(command)),
-            ..Operation::default()
-        };
-        OperationRecording::begin(&self.agent.operations, operation).await
+        let subject = format!("{} {}{of}", session.id, field(command));
+        OperationRecording::begin_by_person(&self.agent.operations, speaker, "update_session", subject).await
     }
 
     /// Makes a change to the session. Returns what holds from the next message on.
@@ -118,17 +107,6 @@ impl Channels {
             SessionCommand::Thinking(_) => thinking_line(&session),
             _ => verbose_line(&session),
         })
-    }
-}
-
-/// What is recorded. What was written is not.
-fn outcome(refusal: Option<&Status>) -> OperationOutcome<'_> {
-    match refusal {
-        None => OperationOutcome::Done,
-        Some(status) if status.code() == Code::InvalidArgument => {
-            OperationOutcome::Failed("the request is invalid")
-        }
-        Some(status) => OperationOutcome::Failed(status.message()),
     }
 }
 

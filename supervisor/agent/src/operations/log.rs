@@ -11,14 +11,16 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The most operations in flight, from the request until it was written to the control socket. 4096, of at most some 2 KiB: more than
-/// clients may have under way with the default limits. A further one begins when another ends.
-const MAX_OPERATIONS: usize = 4096;
+/// The places for operations beside those of requests. 256: the channels work on a few events at once, and the agent by itself on one
+/// operation.
+const OWN_PLACES: usize = 256;
 /// How long a request waits, without that anything is written to the control socket. 2 s: only a supervisor that hangs takes longer, and
 /// no client hangs with it. After it the request goes on, and the log says which operation may not be recorded.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
-/// The most bytes of a text of an operation; what is longer is cut there. As the audit log has it.
+/// The most bytes of a text of an operation; what is longer is cut there, and ends in [`CUT`]. As the audit log has it.
 pub(super) const MAX_TEXT_BYTES: usize = 512;
+/// The end of a text that was cut.
+pub(super) const CUT: &str = "…";
 
 static UNRECORDED: LogThrottle = LogThrottle::new();
 
@@ -57,14 +59,16 @@ pub(crate) struct OperationLog {
     all_written: Arc<AtomicU64>,
 }
 
-impl Default for OperationLog {
-    fn default() -> Self {
-        let (sender, receiver) = mpsc::channel(MAX_OPERATIONS);
+impl OperationLog {
+    /// A log for the operations of so many requests at once, of at most some 2 KiB each: a place is taken from the request until its
+    /// operation was written to the control socket. A further operation begins when another ends.
+    pub(crate) fn new(requests: u32) -> Self {
+        // A place takes memory only while an operation is in it.
+        let places = usize::try_from(requests).unwrap_or(usize::MAX >> 4).saturating_add(OWN_PLACES);
+        let (sender, receiver) = mpsc::channel(places);
         Self { sender, receiver: Mutex::new(Some(receiver)), all_written: Arc::default() }
     }
-}
 
-impl OperationLog {
     /// The operations to be written, for one writer: `None` for a further one. Once it is dropped nothing waits for a write.
     pub(crate) fn queue(&self) -> Option<mpsc::Receiver<QueuedOperation>> {
         self.receiver.lock().take()
@@ -72,15 +76,14 @@ impl OperationLog {
 
     /// Has an operation recorded. Returns once it was written to the control socket, or the supervisor hangs or is gone.
     pub(crate) async fn record(&self, operation: Operation) {
-        let verb = operation.verb.clone();
-        if let Some(place) = self.reserve(&verb).await {
+        if let Some(place) = self.reserve(&operation).await {
             self.write(place, operation).await;
         }
     }
 
     /// A place for an operation that has not begun; `None` if the supervisor hangs or is gone.
-    pub(super) async fn reserve(&self, verb: &str) -> Option<Place> {
-        match self.unless_stuck(verb, self.sender.clone().reserve_owned()).await {
+    pub(super) async fn reserve(&self, operation: &Operation) -> Option<Place> {
+        match self.unless_stuck(Some(operation), self.sender.clone().reserve_owned()).await {
             Some(Ok(place)) => Some(place),
             // The control socket is gone, and so is this process soon.
             Some(Err(_)) | None => None,
@@ -89,9 +92,8 @@ impl OperationLog {
 
     /// Writes an operation, and waits until that is done, or the supervisor hangs or is gone.
     pub(super) async fn write(&self, place: Place, operation: Operation) {
-        let verb = operation.verb.clone();
-        let written = self.put(place, Some(operation));
-        let _supervisor_gone = self.unless_stuck(&verb, written).await;
+        let written = self.put(place, Some(operation.clone()));
+        let _supervisor_gone = self.unless_stuck(Some(&operation), written).await;
     }
 
     /// Writes an operation for which nobody can wait.
@@ -101,8 +103,9 @@ impl OperationLog {
 
     /// Waits until all operations so far are written, or the supervisor hangs or is gone.
     pub(crate) async fn flush(&self) {
-        if let Some(place) = self.reserve("flush").await {
-            let _supervisor_gone = self.unless_stuck("flush", self.put(place, None)).await;
+        let place = self.unless_stuck(None, self.sender.clone().reserve_owned()).await;
+        if let Some(Ok(place)) = place {
+            let _supervisor_gone = self.unless_stuck(None, self.put(place, None)).await;
         }
     }
 
@@ -114,7 +117,7 @@ impl OperationLog {
     }
 
     /// Waits as long as something is written from time to time; `None` if nothing is.
-    async fn unless_stuck<F: Future>(&self, verb: &str, waiting: F) -> Option<F::Output> {
+    async fn unless_stuck<F: Future>(&self, operation: Option<&Operation>, waiting: F) -> Option<F::Output> {
         let mut waiting = std::pin::pin!(waiting);
         loop {
             let before = self.all_written.load(Ordering::Relaxed);
@@ -122,22 +125,36 @@ impl OperationLog {
                 return Some(done);
             }
             if self.all_written.load(Ordering::Relaxed) == before {
-                if let Some(unsaid) = UNRECORDED.permit() {
-                    tracing::error!(
-                        verb,
-                        unsaid,
-                        "an operation may be missing in the audit log: the supervisor does not read what the agent tells it"
-                    );
-                }
+                log_unrecorded(operation);
                 return None;
             }
         }
     }
 }
 
+/// Says which operation may be missing in the audit log; `None` for those that wait at the end.
+fn log_unrecorded(operation: Option<&Operation>) {
+    let Some(unsaid) = UNRECORDED.permit() else { return };
+    let at_the_end = || Operation { verb: "flush".to_owned(), ..Operation::default() };
+    let operation = bounded(operation.cloned().unwrap_or_else(at_the_end));
+    let client = operation.client.unwrap_or_default();
+    tracing::error!(
+        verb = operation.verb,
+        subject = operation.subject,
+        client.uid,
+        client.pid,
+        client.subject,
+        unsaid,
+        "an operation may be missing in the audit log: the supervisor does not read what the agent tells it"
+    );
+}
+
 fn bounded(mut operation: Operation) -> Operation {
     for text in [&mut operation.subject, &mut operation.problem] {
-        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        if text.len() > MAX_TEXT_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES - CUT.len()));
+            text.push_str(CUT);
+        }
     }
     operation
 }

@@ -8,11 +8,15 @@
 //! though the agent is killed right after. A place for the record is there before the operation begins.
 
 mod log;
+mod outcome;
 mod pace;
 mod recording;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use log::OperationLog;
+pub(crate) use outcome::OperationOutcome;
 pub(crate) use pace::Pace;
-pub(crate) use recording::{OperationOutcome, OperationRecording};
+pub(crate) use recording::OperationRecording;
+pub(crate) use subject::{NO_ID, decided_subject, digest, id};

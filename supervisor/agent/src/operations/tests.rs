@@ -7,9 +7,13 @@ use proptest::prelude::*;
 use talon_proto::agent::Operation;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
+use tonic::{Code, Status};
 
-use super::log::{MAX_TEXT_BYTES, QueuedOperation};
-use super::{OperationLog, OperationOutcome, OperationRecording, Pace};
+use super::log::{CUT, MAX_TEXT_BYTES, QueuedOperation};
+use super::{NO_ID, OperationLog, OperationOutcome, OperationRecording, Pace, digest, id};
+
+/// The most requests at once.
+const REQUESTS: u32 = 16;
 
 fn operation(verb: &str, subject: &str) -> Operation {
     Operation { verb: verb.to_owned(), subject: subject.to_owned(), ..Operation::default() }
@@ -25,7 +29,7 @@ async fn write(queue: &mut Receiver<QueuedOperation>) -> Operation {
 // Promises: AUDIT-20
 #[tokio::test]
 async fn who_records_waits_until_it_was_written_and_not_for_a_supervisor_that_is_gone() {
-    let log = OperationLog::default();
+    let log = OperationLog::new(REQUESTS);
     let mut queue = log.queue().unwrap();
     assert!(log.queue().is_none(), "there is one writer");
     let mut recorded = Box::pin(log.record(operation("pause_job", "greet")));
@@ -47,7 +51,7 @@ async fn who_records_waits_until_it_was_written_and_not_for_a_supervisor_that_is
 // Promises: AUDIT-20
 #[tokio::test(start_paused = true)]
 async fn a_supervisor_that_hangs_holds_up_no_client_and_what_had_begun_has_its_place() {
-    let log = Arc::new(OperationLog::default());
+    let log = Arc::new(OperationLog::new(REQUESTS));
     let mut queue = log.queue().unwrap();
     log.record(operation("first", "")).await;
     let mut begun = Vec::new();
@@ -68,7 +72,7 @@ async fn a_supervisor_that_hangs_holds_up_no_client_and_what_had_begun_has_its_p
 // Promises: AUDIT-20
 #[tokio::test(start_paused = true)]
 async fn a_crowd_waits_for_each_other_as_long_as_one_is_written_now_and_then() {
-    let log = Arc::new(OperationLog::default());
+    let log = Arc::new(OperationLog::new(REQUESTS));
     let mut queue = log.queue().unwrap();
     let finished = AtomicUsize::new(0);
     let recorded = futures_util::future::join_all((0..20).map(async |_| {
@@ -89,12 +93,13 @@ async fn a_crowd_waits_for_each_other_as_long_as_one_is_written_now_and_then() {
 // Promises: AUDIT-19
 #[tokio::test]
 async fn each_outcome_has_its_word() {
-    let log = Arc::new(OperationLog::default());
+    let log = Arc::new(OperationLog::new(REQUESTS));
     let mut queue = log.queue().unwrap();
     let outcomes = [
         (OperationOutcome::Done, ("done", "")),
         (OperationOutcome::Denied("only a person decides"), ("denied", "only a person decides")),
         (OperationOutcome::Failed("there is no job"), ("failed", "there is no job")),
+        (OperationOutcome::Unknown("it failed on the way"), ("unknown", "it failed on the way")),
     ];
     for (outcome, told) in outcomes {
         let mut recording = OperationRecording::begin(&log, operation("run_job", "greet")).await;
@@ -109,6 +114,71 @@ async fn each_outcome_has_its_word() {
     drop(OperationRecording::begin(&log, operation("run_job", "greet")).await);
     let written = write(&mut queue).await;
     assert_eq!((&*written.verb, &*written.outcome), ("run_job", "unknown"));
+    // It turns out to be none; and one that nobody waits for.
+    OperationRecording::begin(&log, operation("answer_approval", "")).await.discard();
+    let answer = OperationRecording::begin_by_person(&log, "gw:telegram/1", "answer_approval", String::new());
+    answer.await.finish_unawaited(OperationOutcome::Done);
+    let written = write(&mut queue).await;
+    assert_eq!((&*written.verb, &*written.outcome), ("answer_approval", "done"));
+    assert_eq!(written.client.unwrap().subject, "gw:telegram/1");
+}
+
+#[test]
+fn what_an_error_says_is_not_recorded_and_a_write_that_may_have_been_done_is_not_denied() {
+    const SAID: &str = "xyzzy";
+    for code in (1..=16).map(Code::from_i32) {
+        let outcome = OperationOutcome::of(Some(&Status::new(code, SAID)));
+        assert!(!format!("{outcome:?}").contains(SAID), "{outcome:?}");
+        let refused_before = matches!(
+            code,
+            Code::InvalidArgument
+                | Code::OutOfRange
+                | Code::NotFound
+                | Code::AlreadyExists
+                | Code::FailedPrecondition
+                | Code::Unimplemented
+        );
+        match outcome {
+            OperationOutcome::Done => panic!("{code:?} is a refusal"),
+            OperationOutcome::Denied(_) => {
+                assert!(matches!(code, Code::PermissionDenied | Code::Unauthenticated), "{code:?}");
+            }
+            OperationOutcome::Failed(_) => assert!(refused_before, "{code:?}"),
+            OperationOutcome::Unknown(_) => assert!(!refused_before, "{code:?}"),
+        }
+    }
+    assert_eq!(OperationOutcome::of(None), OperationOutcome::Done);
+}
+
+#[test]
+fn what_is_no_id_is_not_recorded() {
+    const ID: &str = "01J00000000000000000000000";
+    assert_eq!(id(ID), ID);
+    for text in
+        ["", "xyzzy", "sess_01J00000000000000000000000", "01j00000000000000000000000", &"7".repeat(200)]
+    {
+        assert_eq!(id(text), NO_ID, "{text}");
+    }
+    let sha256 = "0123456789abcdef".repeat(4);
+    assert_eq!(digest(&sha256), sha256);
+    for text in ["", "xyzzy", &sha256[1..], &sha256.to_uppercase()] {
+        assert_eq!(digest(text), NO_ID, "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_requests_as_may_run_have_a_place_though_each_takes_long() {
+    let log = Arc::new(OperationLog::new(REQUESTS));
+    let mut queue = log.queue().unwrap();
+    let mut begun = Vec::new();
+    for _ in 0..REQUESTS {
+        begun.push(OperationRecording::begin(&log, operation("test_notification", "")).await);
+    }
+    // None of them has ended, and the supervisor was told nothing.
+    let last = OperationRecording::begin(&log, operation("run_job", "")).await;
+    let ((), written) = tokio::join!(last.finish(OperationOutcome::Done), write(&mut queue));
+    assert_eq!((&*written.verb, &*written.outcome), ("run_job", "done"));
+    drop(begun);
 }
 
 proptest! {
@@ -116,11 +186,13 @@ proptest! {
     #[test]
     fn no_text_is_longer_than_a_record_holds(subject in "\\PC{0,600}") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let log = Arc::new(OperationLog::default());
+        let log = Arc::new(OperationLog::new(REQUESTS));
         let mut queue = log.queue().unwrap();
         drop(runtime.block_on(OperationRecording::begin(&log, operation("run_job", &subject))));
         let told = queue.try_recv().unwrap().take().unwrap();
-        prop_assert!(told.subject.len() <= MAX_TEXT_BYTES && subject.starts_with(&told.subject));
+        let begins = told.subject.strip_suffix(CUT).filter(|_| subject.len() > MAX_TEXT_BYTES);
+        prop_assert!(told.subject.len() <= MAX_TEXT_BYTES && subject.starts_with(begins.unwrap_or(&told.subject)));
+        prop_assert_eq!(begins.is_some(), subject.len() > MAX_TEXT_BYTES, "a cut is seen");
         prop_assert!(subject.len() <= MAX_TEXT_BYTES || told.subject.len() > MAX_TEXT_BYTES - 4);
     }
 }

@@ -1,7 +1,7 @@
 //! Requests that change something: how each is recorded. The service records them all, in one place.
 //!
-//! Nothing of messages, answers, memories, metadata or patterns stands in a record: ids, names of fields, words of the protocol, and
-//! whose it is if it is somebody else's.
+//! Nothing of messages, answers, memories, tags, metadata or patterns stands in a record: ids, known names, names of fields, words of
+//! the protocol, and whose it is if it is somebody else's.
 
 use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
@@ -15,8 +15,8 @@ use talon_proto::agent::{
     UndoTurnsResponse, UpdateSessionRequest,
 };
 
-/// How much of an id or a name of a request is recorded: a right one is whole.
-const MAX_ID_CHARS: usize = 128;
+use super::known_names::KnownNames;
+use crate::operations::{decided_subject, digest, id};
 
 /// A request that changes something.
 pub(super) trait Change {
@@ -26,16 +26,18 @@ pub(super) trait Change {
     /// What is done, as the audit log has it.
     fn verb(&self) -> &'static str;
 
-    /// What it is done to; empty if only the answer says that.
-    fn subject(&self) -> String;
-
     /// The session that it concerns.
     fn session(&self) -> Option<&str> {
         None
     }
 
+    /// What it is done to, its session unless it says otherwise; empty if only the answer says that.
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
+        self.session().map(id).unwrap_or_default().to_owned()
+    }
+
     /// What the answer says beyond that, such as a number or a new id; empty for nothing.
-    fn done(_answer: &Self::Answer) -> String {
+    fn answer_subject(_answer: &Self::Answer) -> String {
         String::new()
     }
 
@@ -45,11 +47,6 @@ pub(super) trait Change {
     }
 }
 
-/// An id or a name, as a request has it.
-fn id(text: &str) -> String {
-    text.chars().take(MAX_ID_CHARS).collect()
-}
-
 impl Change for CancelRequest {
     type Answer = CancelResponse;
 
@@ -57,15 +54,11 @@ impl Change for CancelRequest {
         "cancel_turn"
     }
 
-    fn subject(&self) -> String {
-        id(&self.session_id)
-    }
-
     fn session(&self) -> Option<&str> {
         Some(&self.session_id)
     }
 
-    fn done(answer: &CancelResponse) -> String {
+    fn answer_subject(answer: &CancelResponse) -> String {
         if answer.cancelled { String::new() } else { "(there was none)".to_owned() }
     }
 }
@@ -77,11 +70,7 @@ impl Change for CreateSessionRequest {
         "create_session"
     }
 
-    fn subject(&self) -> String {
-        String::new()
-    }
-
-    fn done(answer: &Session) -> String {
+    fn answer_subject(answer: &Session) -> String {
         answer.id.clone()
     }
 }
@@ -93,7 +82,7 @@ impl Change for UpdateSessionRequest {
         "update_session"
     }
 
-    fn subject(&self) -> String {
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
         let fields = [
             ("model", self.model.is_some()),
             ("thinking", self.thinking.is_some()),
@@ -114,52 +103,29 @@ impl Change for UpdateSessionRequest {
     }
 }
 
-impl Change for ResumeSessionRequest {
-    type Answer = ResumeSessionResponse;
+/// Requests to a session of which nothing more is recorded.
+macro_rules! session_changes {
+    ($($request:ident $answer:ident $verb:literal;)*) => {
+        $(
+            impl Change for $request {
+                type Answer = $answer;
 
-    fn verb(&self) -> &'static str {
-        "resume_session"
-    }
+                fn verb(&self) -> &'static str {
+                    $verb
+                }
 
-    fn subject(&self) -> String {
-        id(&self.session_id)
-    }
-
-    fn session(&self) -> Option<&str> {
-        Some(&self.session_id)
-    }
+                fn session(&self) -> Option<&str> {
+                    Some(&self.session_id)
+                }
+            }
+        )*
+    };
 }
 
-impl Change for DeleteSessionRequest {
-    type Answer = DeleteSessionResponse;
-
-    fn verb(&self) -> &'static str {
-        "delete_session"
-    }
-
-    fn subject(&self) -> String {
-        id(&self.session_id)
-    }
-
-    fn session(&self) -> Option<&str> {
-        Some(&self.session_id)
-    }
-}
-
-impl Change for CompactSessionRequest {
-    type Answer = CompactSessionResponse;
-
-    fn verb(&self) -> &'static str {
-        "compact_session"
-    }
-
-    fn subject(&self) -> String {
-        id(&self.session_id)
-    }
-
-    fn session(&self) -> Option<&str> {
-        Some(&self.session_id)
-    }
+session_changes! {
+    ResumeSessionRequest ResumeSessionResponse "resume_session";
+    DeleteSessionRequest DeleteSessionResponse "delete_session";
+    CompactSessionRequest CompactSessionResponse "compact_session";
 }
 
 impl Change for UndoTurnsRequest {
@@ -169,15 +135,11 @@ impl Change for UndoTurnsRequest {
         "undo_turns"
     }
 
-    fn subject(&self) -> String {
-        id(&self.session_id)
-    }
-
     fn session(&self) -> Option<&str> {
         Some(&self.session_id)
     }
 
-    fn done(answer: &UndoTurnsResponse) -> String {
+    fn answer_subject(answer: &UndoTurnsResponse) -> String {
         format!("turns {}", answer.turns)
     }
 }
@@ -189,15 +151,11 @@ impl Change for SetPlanRequest {
         "set_plan"
     }
 
-    fn subject(&self) -> String {
-        id(&self.session_id)
-    }
-
     fn session(&self) -> Option<&str> {
         Some(&self.session_id)
     }
 
-    fn done(answer: &Plan) -> String {
+    fn answer_subject(answer: &Plan) -> String {
         format!("revision {}", answer.revision)
     }
 }
@@ -213,7 +171,7 @@ impl Change for DecideRequest {
         }
     }
 
-    fn subject(&self) -> String {
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
         let scope = match self.scope.as_str() {
             scope @ ("session" | "always") => scope,
             _ => "",
@@ -221,16 +179,8 @@ impl Change for DecideRequest {
         format!("{} {scope}", id(&self.id)).trim_end().to_owned()
     }
 
-    fn done(answer: &Approval) -> String {
-        let call = match (answer.plan.is_some(), answer.plugin.is_empty()) {
-            (true, _) => "plan".to_owned(),
-            (false, true) => "question".to_owned(),
-            (false, false) => format!("{}.{}", answer.plugin, answer.action),
-        };
-        match &*answer.rule_id {
-            "" => call,
-            rule => format!("{call} rule {rule}"),
-        }
+    fn answer_subject(answer: &Approval) -> String {
+        decided_subject(answer)
     }
 
     fn owner(answer: &Approval) -> &str {
@@ -245,11 +195,11 @@ impl Change for RevokeApprovalRuleRequest {
         "revoke_approval_rule"
     }
 
-    fn subject(&self) -> String {
-        id(&self.id)
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
+        id(&self.id).to_owned()
     }
 
-    fn done(answer: &ApprovalRule) -> String {
+    fn answer_subject(answer: &ApprovalRule) -> String {
         format!("{}.{}", answer.plugin, answer.action)
     }
 
@@ -265,16 +215,17 @@ impl Change for ForgetMemoriesRequest {
         "forget_memories"
     }
 
-    fn subject(&self) -> String {
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
         match &self.kind {
             None => String::new(),
-            Some(Kind::Id(memory)) => id(memory),
-            Some(Kind::Tag(tag)) => format!("tag {}", id(tag)),
+            Some(Kind::Id(memory)) => id(memory).to_owned(),
+            // A tag may say anything, and few words are found by their digest.
+            Some(Kind::Tag(_)) => "by tag".to_owned(),
             Some(Kind::NotUsedSinceUnixMs(since)) => format!("not_used_since_unix_ms {since}"),
         }
     }
 
-    fn done(answer: &ForgetMemoriesResponse) -> String {
+    fn answer_subject(answer: &ForgetMemoriesResponse) -> String {
         format!("memories {}", answer.forgotten)
     }
 }
@@ -286,11 +237,11 @@ impl Change for ForgetSenderRequest {
         "forget_sender"
     }
 
-    fn subject(&self) -> String {
-        id(&self.sender)
+    fn subject(&self, names: &KnownNames<'_>) -> String {
+        names.sender(&self.sender).to_owned()
     }
 
-    fn done(answer: &ForgetSenderResponse) -> String {
+    fn answer_subject(answer: &ForgetSenderResponse) -> String {
         format!("sessions {} memories {}", answer.sessions, answer.memories)
     }
 }
@@ -302,8 +253,8 @@ impl Change for RunJobRequest {
         "run_job"
     }
 
-    fn subject(&self) -> String {
-        id(&self.job)
+    fn subject(&self, names: &KnownNames<'_>) -> String {
+        names.job(&self.job).to_owned()
     }
 }
 
@@ -314,8 +265,8 @@ impl Change for PauseJobRequest {
         if self.paused { "pause_job" } else { "resume_job" }
     }
 
-    fn subject(&self) -> String {
-        id(&self.job)
+    fn subject(&self, names: &KnownNames<'_>) -> String {
+        names.job(&self.job).to_owned()
     }
 }
 
@@ -326,8 +277,8 @@ impl Change for DecideJobProposalRequest {
         if self.accept { "accept_job" } else { "reject_job" }
     }
 
-    fn subject(&self) -> String {
-        format!("{} sha256:{}", id(&self.job), id(&self.hash))
+    fn subject(&self, names: &KnownNames<'_>) -> String {
+        format!("{} sha256:{}", names.proposed_job(&self.job), digest(&self.hash))
     }
 }
 
@@ -338,11 +289,11 @@ impl Change for RetryNotificationsRequest {
         "retry_notifications"
     }
 
-    fn subject(&self) -> String {
-        if self.id.is_empty() { "all".to_owned() } else { id(&self.id) }
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
+        if self.id.is_empty() { "all".to_owned() } else { id(&self.id).to_owned() }
     }
 
-    fn done(answer: &RetryNotificationsResponse) -> String {
+    fn answer_subject(answer: &RetryNotificationsResponse) -> String {
         format!("notifications {}", answer.notifications)
     }
 }
@@ -354,8 +305,8 @@ impl Change for TestNotificationRequest {
         "test_notification"
     }
 
-    fn subject(&self) -> String {
-        id(&self.entry)
+    fn subject(&self, names: &KnownNames<'_>) -> String {
+        names.notification_entry(&self.entry).to_owned()
     }
 }
 
@@ -366,8 +317,8 @@ impl Change for TestExtensionRequest {
         "test_extension"
     }
 
-    fn subject(&self) -> String {
-        format!("{} {}", id(&self.role), id(&self.entry)).trim().to_owned()
+    fn subject(&self, names: &KnownNames<'_>) -> String {
+        names.extension(&self.role, &self.entry)
     }
 }
 
@@ -383,8 +334,8 @@ impl Change for DecideGhostRequest {
         }
     }
 
-    fn subject(&self) -> String {
-        id(&self.id)
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
+        id(&self.id).to_owned()
     }
 
     fn owner(answer: &Ghost) -> &str {
@@ -399,7 +350,7 @@ impl Change for PauseShadowRequest {
         if self.paused { "pause_shadow" } else { "resume_shadow" }
     }
 
-    fn subject(&self) -> String {
+    fn subject(&self, _names: &KnownNames<'_>) -> String {
         // Paths of people's repositories are theirs.
         if self.repository.is_empty() { String::new() } else { "one repository".to_owned() }
     }

@@ -26,6 +26,7 @@ mod event_stream;
 mod extensions;
 mod follow_limiter;
 mod forget;
+mod known_names;
 mod large_body;
 mod limits;
 mod memories;

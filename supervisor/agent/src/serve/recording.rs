@@ -3,10 +3,11 @@
 use std::marker::PhantomData;
 
 use talon_proto::agent::{Operation, OperationClient};
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status};
 
 use super::change::Change;
 use super::client::Client;
+use super::known_names::KnownNames;
 use super::service::Service;
 use crate::operations::{OperationOutcome, OperationRecording};
 
@@ -22,7 +23,7 @@ pub(super) struct ChangeRecording<C> {
 
 impl Service {
     /// Begins to record a request. Who it is for stands there as the gateway said it, before identities are linked.
-    pub(super) async fn recording<C: Change>(
+    pub(super) async fn begin_recording<C: Change>(
         &self,
         client: &Client,
         request: &Request<C>,
@@ -31,7 +32,7 @@ impl Service {
         let operation = Operation {
             client: Some(identity(&Client::of(request)?)),
             verb: asked.verb().to_owned(),
-            subject: asked.subject(),
+            subject: asked.subject(&KnownNames::new(&self.agent, client)),
             ..Operation::default()
         };
         let recording = OperationRecording::begin(&self.agent.operations, operation).await;
@@ -51,13 +52,13 @@ impl<C: Change> ChangeRecording<C> {
     /// Records what came of it, and waits until that was written.
     pub(super) async fn finish(mut self, answer: &Result<C::Answer, Status>) {
         if let Ok(answer) = answer {
-            let done = C::done(answer);
-            if !done.is_empty() {
-                self.recording.add_to_subject(&done);
+            let more = C::answer_subject(answer);
+            if !more.is_empty() {
+                self.recording.add_to_subject(&more);
             }
             self.name_owner(C::owner(answer));
         }
-        self.recording.finish(outcome(answer.as_ref().err())).await;
+        self.recording.finish(OperationOutcome::of(answer.as_ref().err())).await;
     }
 
     fn name_owner(&mut self, owner: &str) {
@@ -65,18 +66,6 @@ impl<C: Change> ChangeRecording<C> {
             self.recording.add_to_subject(&format!("of {owner}"));
             self.is_owner_named = true;
         }
-    }
-}
-
-fn outcome(refusal: Option<&Status>) -> OperationOutcome<'_> {
-    match refusal {
-        None => OperationOutcome::Done,
-        Some(status) if status.code() == Code::PermissionDenied => OperationOutcome::Denied(status.message()),
-        // Such a message may repeat what the request says.
-        Some(status) if status.code() == Code::InvalidArgument => {
-            OperationOutcome::Failed("the request is invalid")
-        }
-        Some(status) => OperationOutcome::Failed(status.message()),
     }
 }
 

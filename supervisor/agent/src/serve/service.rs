@@ -127,7 +127,7 @@ macro_rules! answer {
 macro_rules! change {
     ($service:ident, $request:ident, $method:ident) => {{
         let client = $service.client(&$request)?;
-        let recording = $service.recording(&client, &$request).await?;
+        let recording = $service.begin_recording(&client, &$request).await?;
         let answer = $service.$method(&client, $request.into_inner()).await;
         recording.finish(&answer).await;
         answer.map(Response::new)

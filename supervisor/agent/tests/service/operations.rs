@@ -182,6 +182,23 @@ async fn a_record_has_ids_and_owners_and_nothing_that_was_said() {
         assert_eq!(told(&all[all.len() - 1]), ("deny_approval", outcome, &*subject));
     }
 
+    // What a client says instead of an id or a name may be anything, and so may a tag.
+    let wrong = || SECRET.to_owned();
+    ada.delete_session(DeleteSessionRequest { session_id: wrong() }).await.unwrap_err();
+    ada.run_job(RunJobRequest { job: wrong() }).await.unwrap_err();
+    let kind = Some(forget_memories_request::Kind::Tag(wrong()));
+    ada.forget_memories(ForgetMemoriesRequest { kind }).await.unwrap();
+    alice.forget_sender(ForgetSenderRequest { sender: wrong() }).await.unwrap_err();
+    for (verb, outcome, subject) in [
+        ("delete_session", "failed", "(no id)"),
+        ("run_job", "failed", "(no id)"),
+        ("forget_memories", "done", "by tag memories 0"),
+        ("forget_sender", "denied", "(no id)"),
+    ] {
+        all.push(agent.operation().await.unwrap());
+        assert_eq!(told(&all[all.len() - 1]), (verb, outcome, subject));
+    }
+
     answer(&mut alice, "", "remember").await;
     let kind = Some(forget_memories_request::Kind::NotUsedSinceUnixMs(1 << 50));
     ada.forget_memories(ForgetMemoriesRequest { kind }).await.unwrap();
