@@ -2273,8 +2273,7 @@ export interface SessionChange {
 /** What a session wants otherwise than the configuration says. */
 export interface SessionConfig {
   model?: string | null;
-  /** off, low, medium or high */
-  thinkingLevel?: string | null;
+  thinkingLevel?: ThinkingLevel | null;
   /** Whether channels show arguments and results of calls; absent: they do not. */
   verboseLevel?: boolean;
 }
@@ -2488,7 +2487,7 @@ export interface TextOptions {
   verbosity?: Verbosity | null;
 }
 /** How long models think; configured, or an empty text: as the configuration says. */
-export type ThinkingLevel = "configured" | "off" | "low" | "medium" | "high";
+export type ThinkingLevel = "configured" | "off" | "low" | "medium" | "high" | "";
 /** Tokens of a turn. */
 export interface TokenUsage {
   completionTokens: number;

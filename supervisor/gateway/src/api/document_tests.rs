@@ -134,8 +134,11 @@ fn what_a_session_may_want_is_described_by_its_words() {
     references(&properties["thinkingLevel"], &mut targets);
     let target = targets.first().unwrap();
     let level = document.pointer(target.trim_start_matches('#')).unwrap();
-    assert_eq!(level["enum"], json!(["configured", "off", "low", "medium", "high"]));
-    for word in level["enum"].as_array().unwrap().iter().chain([&json!("")]) {
+    assert_eq!(level["enum"], json!(["configured", "off", "low", "medium", "high", ""]));
+    let mut shown = BTreeSet::new();
+    references(&schemas["SessionConfig"]["properties"]["thinkingLevel"], &mut shown);
+    assert_eq!(shown, targets);
+    for word in level["enum"].as_array().unwrap() {
         let change: SessionChange = crate::input::read(&json!({"thinkingLevel": word}).to_string()).unwrap();
         let agents = word.as_str().map(|word| word.trim_start_matches("configured"));
         assert_eq!(change.of("s").thinking.as_deref(), agents);

@@ -1,10 +1,12 @@
 //! How long models think, as clients say it.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// How long models think; configured, or an empty text: as the configuration says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ThinkingLevel {
     #[default]
@@ -15,6 +17,21 @@ pub(crate) enum ThinkingLevel {
     Medium,
     High,
 }
+
+/// Written here, since a derived one leaves the alias out.
+impl PartialSchema for ThinkingLevel {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(
+                "How long models think; configured, or an empty text: as the configuration says.",
+            ))
+            .enum_values(Some(["configured", "off", "low", "medium", "high", ""]))
+            .into()
+    }
+}
+
+impl ToSchema for ThinkingLevel {}
 
 impl ThinkingLevel {
     /// The agent's word for it.

@@ -26,7 +26,7 @@ pub(super) struct ChatMessage {
 
 /// A text, or parts.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a content is a text, or a list of parts: text, refusal and image_url")]
 enum ChatContent {
     Text(String),
     Parts(Vec<ChatPart>),

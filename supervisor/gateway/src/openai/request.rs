@@ -72,7 +72,7 @@ struct StreamOptions {
 
 /// One text, or several.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "it is a text or a list of texts")]
 enum Stop {
     One(String),
     Several(Vec<String>),

@@ -56,6 +56,19 @@ fn every_field_is_honoured_neutral_or_refused_by_its_name() {
     }
 }
 
+#[test]
+fn a_field_of_several_forms_says_which_it_takes() {
+    let said = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
+    for (body, forms) in [
+        (json!({"stop": [7]}), "a text or a list of texts"),
+        (said(json!(7)), "a text, or a list of parts"),
+        (said(json!([{"type": "input_audio", "input_audio": {}}])), "text, refusal and image_url"),
+    ] {
+        let problem = read(&body).unwrap_err();
+        assert!(problem.detail().contains(forms), "{body}: {}", problem.detail());
+    }
+}
+
 // Promises: GW-166
 #[test]
 fn tools_and_their_choice_reach_the_agent() {

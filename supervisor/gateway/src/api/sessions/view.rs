@@ -7,6 +7,7 @@ use serde_json::Value;
 use talon_proto::agent;
 use utoipa::ToSchema;
 
+use crate::events::ThinkingLevel;
 use crate::events::ids;
 use crate::events::tool::ToolResultMetadata;
 use crate::events::translate;
@@ -56,8 +57,8 @@ struct SessionMetadata {
 struct SessionConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// off, low, medium or high
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ThinkingLevel>)]
     thinking_level: Option<String>,
     /// Whether channels show arguments and results of calls; absent: they do not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

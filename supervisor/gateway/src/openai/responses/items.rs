@@ -59,7 +59,10 @@ pub(super) struct InputMessage {
 
 /// A text, or parts.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a content is a text, or a list of parts: input_text, output_text, refusal and input_image"
+)]
 enum InputContent {
     Text(String),
     Parts(Vec<InputPart>),
