@@ -7,19 +7,24 @@ slack.py BOT_TOKEN APP_TOKEN: prints its port, and ends with its standard input.
 - gives a WebSocket's URL for one use, says hello, pings, and sends each event to one connection;
 - sends an envelope that is not acknowledged again, with another id and its number: after ACK_TIME, and at once on another connection when its
   connection has ended;
-- tells a mention twice, as `message` and as `app_mention`;
+- tells a mention twice, first as `app_mention`, without its files, and then as `message`;
+- says with each answer what the token may do, and in `conversations.history` and `conversations.replies` what is later than `oldest`;
 - gives a page to log in where a file is asked for without a token.
 
   POST /control/event {...}         an event happens
   POST /control/press {...}         a payload of `block_actions`
   POST /control/repeat {}           the last envelope comes once more, although it was acknowledged
-  POST /control/disconnect {"reason", "after"}    says `disconnect` on the latest connection, and closes it after so many seconds
+  POST /control/disconnect {"reason", "after", "event"}    says `disconnect` on the latest connection, and closes it after so many seconds; an
+                                    event that is named is still sent there
   POST /control/cut {}              all connections break off
-  POST /control/hold {"on"}         whether envelopes wait instead of being sent
   POST /control/fail [METHOD, STATUS, WORD, RETRY_AFTER, IS_DONE]    the next call of a method fails, after it was done or before
+  POST /control/unready {}          the next connection says `disconnect`, with its ticket, in the place of hello
+  POST /control/stall {"method"}    the next call of a method is done, and not answered
+  POST /control/release {}          it is answered
   POST /control/file {"id", "name", "mimetype", "data", "size", "external"}    adds a file, as base64
-  GET  /control/calls               all calls that were done, as [method, arguments]
-  GET  /control/sockets             how many connections were made, are open, and which envelopes wait
+  GET  /control/calls               all calls that were done, as [method, arguments, time of the message]
+  GET  /control/sockets             how many connections were made and are open, how many envelopes wait, and how many calls of a method came
+                                    before Slack wanted to be asked again
 """
 
 import base64
@@ -40,21 +45,27 @@ PEOPLE = {"U42": ("alovelace", "Ada"), "U43": ("rjones", "Bob")}
 # Slack has 3 s; tests have less patience.
 ACK_TIME = 1.0
 PING_TIME = 2.0
+SCOPES = "channels:history,chat:write,files:read,groups:history,im:history,mpim:history,users:read"
 
 lock = threading.Condition()
 numbers = itertools.count(1)
 calls, failures, files, tickets, sockets = [], [], {}, set(), []
-# Envelopes that are not acknowledged, oldest first; what was acknowledged last; how many connections there were.
-waiting, state = [], {"made": 0, "hold": False, "last": None, "ended": False}
+# When a method may be called again.
+pauses = {}
+# Envelopes that are not acknowledged, oldest first; how many connections and hasty calls there were; what was acknowledged last; whether the next
+# connection does not get ready; which method's next call is not answered, and whether one waits for that.
+waiting, state = [], {"made": 0, "hasty": 0, "last": None, "unready": False, "stall": None, "stalled": False}
 
 
 class Refusal(Exception):
-    """An error of the Web API: status, word, seconds to wait, what is needed."""
+    """An error of the Web API: status, word, seconds to wait."""
 
 
 class Envelope:
-    def __init__(self, kind, payload):
+    def __init__(self, kind, payload, first_socket=None):
         self.kind, self.payload = kind, payload
+        # Where it is sent at first, if that is not the latest connection.
+        self.first_socket = first_socket
         self.id, self.socket, self.sent, self.retries = None, None, 0.0, 0
 
 
@@ -106,25 +117,28 @@ class Socket:
             pass
 
 
-def put(kind, payload):
+def put(kind, payload, first_socket=None):
     with lock:
-        waiting.append(Envelope(kind, payload))
+        waiting.append(Envelope(kind, payload, first_socket))
         lock.notify_all()
 
 
 def deliver():
     """Sends envelopes, again and again until they are acknowledged."""
     with lock:
-        while not state["ended"]:
+        while True:
             now = time.monotonic()
             # The latest connection that was not told to end.
             open_sockets = [socket for socket in sockets if socket.is_open and socket.is_new]
-            for envelope in [] if state["hold"] or not open_sockets else waiting:
+            for envelope in waiting:
                 is_lost = envelope.socket is not None and (not envelope.socket.is_open or now - envelope.sent >= ACK_TIME)
                 if envelope.socket is not None and not is_lost:
                     continue
+                first, envelope.first_socket = envelope.first_socket, None
+                if first is None and not open_sockets:
+                    continue
                 envelope.retries += envelope.socket is not None
-                envelope.id, envelope.socket, envelope.sent = f"envelope-{next(numbers)}", open_sockets[-1], now
+                envelope.id, envelope.socket, envelope.sent = f"envelope-{next(numbers)}", first or open_sockets[-1], now
                 message = {"envelope_id": envelope.id, "type": envelope.kind, "payload": envelope.payload, "accepts_response_payload": False}
                 if envelope.kind == "events_api":
                     message |= {"retry_attempt": envelope.retries, "retry_reason": "timeout" if envelope.retries else ""}
@@ -132,12 +146,13 @@ def deliver():
             lock.wait(0.1)
 
 
-def acknowledge(envelope_id):
+def acknowledge(envelope_id, socket):
+    """Counts on the connection alone on which the envelope was sent."""
     with lock:
-        for envelope in waiting:
-            if envelope.id == envelope_id:
-                state["last"] = envelope
-        waiting[:] = [envelope for envelope in waiting if envelope.id != envelope_id]
+        found = [envelope for envelope in waiting if envelope.id == envelope_id and envelope.socket is socket]
+        for envelope in found:
+            state["last"] = envelope
+            waiting.remove(envelope)
 
 
 def serve_socket(stream, file):
@@ -160,7 +175,7 @@ def serve_socket(stream, file):
             if opcode == 9:
                 socket.send(10, data)
             if opcode == 1:
-                acknowledge(json.loads(data).get("envelope_id"))
+                acknowledge(json.loads(data).get("envelope_id"), socket)
     except (OSError, struct.error):
         pass
     socket.close()
@@ -200,8 +215,6 @@ def post_message(arguments):
         raise Refusal(200, "no_text")
     if len(arguments["text"]) > 40000:
         raise Refusal(200, "msg_too_long")
-    if arguments["channel"] == "C404":
-        raise Refusal(200, "channel_not_found")
     seen = set()
     for block in json.loads(arguments.get("blocks", "[]")):
         if block["type"] == "section":
@@ -217,9 +230,10 @@ def post_message(arguments):
 def history(arguments):
     """Of the messages of a channel, or of a thread in it, those that the app sent itself."""
     found = []
-    for method, sent in calls:
-        if method == "chat.postMessage" and sent["channel"] == arguments["channel"] and sent.get("thread_ts") == arguments.get("ts"):
-            message = {"type": "message", "user": BOT_USER, "text": sent["text"]}
+    for method, sent, ts in calls:
+        is_there = method == "chat.postMessage" and sent["channel"] == arguments["channel"] and sent.get("thread_ts") == arguments.get("ts")
+        if is_there and float(ts) > float(arguments.get("oldest", "0")):
+            message = {"type": "message", "user": BOT_USER, "text": sent["text"], "ts": ts}
             if arguments.get("include_all_metadata") == "true" and "metadata" in sent:
                 message["metadata"] = json.loads(sent["metadata"])
             found.append(message)
@@ -258,15 +272,20 @@ METHODS = {
 }
 
 
+def happen(asked, first_socket=None):
+    event = {"event_ts": asked.get("ts"), **asked}
+    wrapped = {"team_id": TEAM, "api_app_id": "A1234", "type": "event_callback", "authorizations": [], "event_context": "4-ev"}
+    is_channel = not event.get("channel", "").startswith("D")
+    if is_channel and event.get("type") == "message" and re.search(f"<@{BOT_USER}>", event.get("text", "")):
+        left_out = ("channel_type", "subtype", "files")
+        mention = {name: value for name, value in event.items() if name not in left_out} | {"type": "app_mention"}
+        put("events_api", {**wrapped, "event": mention, "event_id": f"Ev{next(numbers)}", "event_time": int(time.time())}, first_socket)
+    put("events_api", {**wrapped, "event": event, "event_id": f"Ev{next(numbers)}", "event_time": int(time.time())}, first_socket)
+
+
 def control(name, asked):
     if name == "event":
-        event = {"event_ts": asked.get("ts"), **asked}
-        wrapped = {"team_id": TEAM, "api_app_id": "A1234", "type": "event_callback", "authorizations": [], "event_context": "4-ev"}
-        put("events_api", {**wrapped, "event": event, "event_id": f"Ev{next(numbers)}", "event_time": int(time.time())})
-        is_channel = not event.get("channel", "").startswith("D")
-        if is_channel and event.get("type") == "message" and re.search(f"<@{BOT_USER}>", event.get("text", "")):
-            mention = {name: value for name, value in event.items() if name != "channel_type"} | {"type": "app_mention"}
-            put("events_api", {**wrapped, "event": mention, "event_id": f"Ev{next(numbers)}", "event_time": int(time.time())})
+        happen(asked)
     elif name == "press":
         put("interactive", asked)
     elif name == "repeat":
@@ -280,13 +299,19 @@ def control(name, asked):
             old = [socket for socket in sockets if socket.is_open][-1]
             old.is_new = False
         old.say({"type": "disconnect", "reason": asked["reason"], "debug_info": {"host": "applink-1"}})
+        if asked.get("event"):
+            happen(asked["event"], old)
         threading.Timer(asked["after"], old.close).start()
     elif name == "cut":
         for socket in list(sockets):
             socket.close()
-    elif name == "hold":
+    elif name == "unready":
+        state["unready"] = True
+    elif name == "stall":
+        state["stall"] = asked["method"]
+    elif name == "release":
         with lock:
-            state["hold"] = asked["on"]
+            state["stalled"] = False
             lock.notify_all()
     elif name == "fail":
         with lock:
@@ -311,7 +336,7 @@ class Api(http.server.BaseHTTPRequestHandler):
             if path.path == "/control/calls":
                 return self.answer(200, calls)
             open_now = sum(socket.is_open for socket in sockets)
-            self.answer(200, {"made": state["made"], "open": open_now, "waiting": len(waiting)})
+            self.answer(200, {"made": state["made"], "open": open_now, "waiting": len(waiting), "hasty": state["hasty"]})
 
     def upgrade(self, ticket):
         with lock:
@@ -327,6 +352,11 @@ class Api(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.flush()
         self.close_connection = True
+        with lock:
+            is_unready, state["unready"] = state["unready"], False
+        if is_unready:
+            reason = f"{ticket} of {self.path} is not known"
+            return Socket(self.connection).say({"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-1"}})
         serve_socket(self.connection, self.rfile)
 
     def do_POST(self):
@@ -338,7 +368,7 @@ class Api(http.server.BaseHTTPRequestHandler):
         is_form = self.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
         arguments = dict(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True)) if is_form else {}
         try:
-            self.answer(200, {"ok": True, **self.call(method, arguments)})
+            self.answer(200, {"ok": True, **self.call(method, arguments)}, {"X-OAuth-Scopes": SCOPES})
         except Refusal as refusal:
             status, word, after = (*refusal.args, None)[:3]
             headers = {} if after is None else {"Retry-After": str(after)}
@@ -352,14 +382,20 @@ class Api(http.server.BaseHTTPRequestHandler):
         if token != wanted:
             raise Refusal(200, "not_allowed_token_type" if token in (BOT_TOKEN, APP_TOKEN) else "invalid_auth")
         with lock:
+            now = time.monotonic()
+            state["hasty"] += now < pauses.get(method, now)
             failure = next((failure for failure in failures if failure[0] == method), None)
             if failure:
                 failures.remove(failure)
                 _, status, word, after, is_done = failure
+                pauses[method] = now + (after or 0)
                 if not is_done:
                     raise Refusal(status, word, after)
             result = perform(arguments)
-            calls.append([method, arguments])
+            calls.append([method, arguments, result.get("ts")])
+            if state["stall"] == method:
+                state["stall"], state["stalled"] = None, True
+                lock.wait_for(lambda: not state["stalled"])
             if failure:
                 raise Refusal(status, word, after)
             return result

@@ -45,11 +45,7 @@ impl Socket {
         let opened: OpenedConnection = api.call(TokenKind::App, "apps.connections.open", &[]).await?;
         match timeout(REQUEST_TIME, Self::connect(api, &opened.url)).await {
             Ok(Ok(socket)) => Ok(socket),
-            Ok(Err(reason)) => {
-                // The URL has a ticket in it.
-                let ticket = opened.url.split_once('?').map_or("", |(_, ticket)| ticket);
-                Err(api.later(&without_secrets(&reason, &[&opened.url, ticket])))
-            }
+            Ok(Err(reason)) => Err(api.later(&without_secrets(&reason, &tickets(&opened.url)))),
             Err(_) => Err(api.later("Slack did not say hello on the WebSocket in time")),
         }
     }
@@ -120,6 +116,14 @@ impl Socket {
     }
 }
 
+/// What of a WebSocket's URL nobody else may know: it has a ticket in it.
+fn tickets(url: &str) -> Vec<&str> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let values = query.split('&').filter_map(|pair| Some(pair.split_once('=')?.1));
+    // The longest first, so that nothing is left of it.
+    [url, query].into_iter().chain(values).collect()
+}
+
 /// Where a WebSocket is: its URL says as much as one of HTTP.
 fn target(url: &str, allow_http: bool) -> Result<Target, String> {
     let plain = match url.split_once("://") {
@@ -133,6 +137,16 @@ fn target(url: &str, allow_http: bool) -> Result<Target, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Promises: GW-282
+    #[test]
+    fn a_ticket_is_hidden_whole_and_alone() {
+        let url = "wss://wss-primary.slack.com/link/?ticket=1234-5678&app_id=0";
+        for said in [url, "at /link/?ticket=1234-5678&app_id=0", "1234-5678 is not known"] {
+            let hidden = without_secrets(said, &tickets(url));
+            assert!(hidden.contains("[hidden]") && !hidden.contains("1234"), "{hidden}");
+        }
+    }
 
     #[test]
     fn a_websocket_is_reached_over_tls_but_on_this_machine() {
