@@ -33,11 +33,27 @@ export class ProblemError extends Error {
   }
 }
 
+/** The names in a route's path. */
+export type PathName<R extends string> = R extends `${string}{${infer Name}}${infer Rest}` ? Name | PathName<Rest> : never;
+
+/** A route's body; it may be absent where all of its fields may be. */
+type Body<B> = [B] extends [undefined] ? { body?: undefined } : {} extends B ? { body?: B } : { body: B };
+
 /** What a route of the description is called with: parts of its path and of its query by their names, and its body. `signal` ends it. */
-export interface CallOptions<R extends keyof Routes> {
+export type CallOptions<R extends keyof Routes> = Body<Routes[R]["body"]> &
+  ([PathName<R>] extends [never] ? { path?: undefined } : { path: Record<PathName<R>, string> }) & {
+    query?: Record<string, string>;
+    signal?: AbortSignal;
+  };
+
+/** They are left out where the route needs none. */
+export type CallArguments<R extends keyof Routes> = {} extends CallOptions<R> ? [options?: CallOptions<R>] : [options: CallOptions<R>];
+
+/** The same, of any route. */
+interface AnyOptions {
   path?: Record<string, string>;
   query?: Record<string, string>;
-  body?: Routes[R]["body"];
+  body?: unknown;
   signal?: AbortSignal;
 }
 
@@ -64,7 +80,8 @@ export class GatewayClient {
   ) {}
 
   /** Calls a route: call("GET /api/sessions/{id}", { path: { id } }). */
-  call<R extends keyof Routes>(route: R, options: CallOptions<R> = {}): Promise<Routes[R]["answer"]> {
+  async call<R extends keyof Routes>(route: R, ...args: CallArguments<R>): Promise<Routes[R]["answer"]> {
+    const options: AnyOptions = args[0] ?? {};
     const [method, path] = target(route, options);
     return this.request<Routes[R]["answer"]>(method, path, options.body, options.signal);
   }
@@ -74,11 +91,19 @@ export class GatewayClient {
     return (answer.status === 204 ? undefined : await answer.json()) as T;
   }
 
-  /** Follows the events of a route, to the stream's end: events("POST /v1/chat/completions", { body: { …, stream: true } }). */
-  async *events<R extends EventRoute>(route: R, options: CallOptions<R> = {}): AsyncGenerator<Routes[R]["event"]> {
+  /**
+   * Follows the events of a route, to the stream's end: events("POST /v1/chat/completions", { body: { …, stream: true } }). Throws a
+   * TypeError if the answer is no stream.
+   */
+  async *events<R extends EventRoute>(route: R, ...args: CallArguments<R>): AsyncGenerator<Routes[R]["event"]> {
+    const options: AnyOptions = args[0] ?? {};
     const [method, path] = target(route, options);
     const answer = await this.send(method, path, "text/event-stream", options.body, options.signal);
-    if (answer.body === null) return;
+    const type = answer.headers.get("content-type") ?? "nothing";
+    if (answer.body === null || !type.startsWith("text/event-stream")) {
+      await answer.body?.cancel();
+      throw new TypeError(`${route} answers with ${type} and not with events: routes below /v1 need stream: true in the body`);
+    }
     const reader = answer.body.getReader();
     const decoder = new TextDecoder();
     let rest = "";
@@ -123,9 +148,14 @@ export class GatewayClient {
 }
 
 /** Method and path of a call. */
-function target<R extends keyof Routes>(route: R, options: CallOptions<R>): [Method, string] {
+function target(route: string, options: AnyOptions): [Method, string] {
   const [method, template] = route.split(" ") as [Method, string];
-  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.path?.[name] ?? ""));
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const part = options.path?.[name] ?? "";
+    // The path would be that of another route.
+    if (/^\.{0,2}$/.test(part)) throw new TypeError(`${route}: ${JSON.stringify(part)} is no ${name}`);
+    return encodeURIComponent(part);
+  });
   const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query)}`;
   return [method, path + query];
 }

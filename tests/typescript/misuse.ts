@@ -7,6 +7,16 @@ const gateway = new GatewayClient("http://127.0.0.1:19789");
 
 // @ts-expect-error There is no such route.
 void gateway.call("GET /v1/nothing");
+// @ts-expect-error Its path has an id.
+void gateway.call("GET /api/sessions/{id}");
+// @ts-expect-error Its path has no name.
+void gateway.call("GET /api/sessions/{id}", { path: { name: "s" } });
+// @ts-expect-error Its path has nothing to fill in.
+void gateway.call("GET /api/sessions", { path: { id: "s" } });
+// @ts-expect-error The body is missing.
+void gateway.call("POST /v1/embeddings");
+// @ts-expect-error It takes no body.
+void gateway.call("GET /v1/models", { body: {} });
 // @ts-expect-error A word that thinkingLevel has not.
 void gateway.call("PATCH /api/sessions/{id}", { path: { id: "s" }, body: { thinkingLevel: "endless" } });
 // @ts-expect-error The messages are missing.
