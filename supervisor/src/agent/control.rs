@@ -62,6 +62,8 @@ struct Settings {
 /// What the current process has received.
 #[derive(Default)]
 pub(super) struct SessionState {
+    /// The process itself.
+    process: AgentProcess,
     /// The version of the settings that was sent.
     settings: u64,
     /// It reported that it is ready, so it may receive clients.
@@ -198,6 +200,10 @@ impl ManagedService for AgentService {
     type Incoming = FromAgent;
     type Session = SessionState;
 
+    fn new_session(pid: u32, uid: u32) -> SessionState {
+        SessionState { process: AgentProcess { uid, pid }, ..SessionState::default() }
+    }
+
     fn is_operation(message: &FromAgent) -> bool {
         matches!(message.kind, Some(from_agent::Kind::Operation(_)))
     }
@@ -273,8 +279,7 @@ impl ManagedService for AgentService {
             Some(from_agent::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
             Some(from_agent::Kind::Spans(spans)) => trace::export(spans),
             Some(from_agent::Kind::Operation(operation)) => {
-                let ManagedServiceStatus { uid, pid, .. } = held.status();
-                held.service().record_operation(AgentProcess { uid, pid }, &operation);
+                held.service().record_operation(given.process, &operation);
             }
             // A newer agent may send messages that this supervisor does not know.
             None => {}

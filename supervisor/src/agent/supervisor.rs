@@ -94,6 +94,11 @@ impl AgentSupervisor {
         self.handle.service().host_link.close(within).await;
     }
 
+    /// Waits until all is recorded that it changed before it was stopped, some seconds at most.
+    pub(crate) async fn wait_received(&self) {
+        self.handle.wait_received().await;
+    }
+
     /// Lets it run again after a stop.
     pub(crate) fn reopen(&self) {
         self.handle.reopen();

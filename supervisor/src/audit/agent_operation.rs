@@ -11,8 +11,8 @@ use crate::service::sanitize_report;
 /// The longest verb.
 const MAX_VERB_BYTES: usize = 32;
 
-/// The agent's process, for people who write over channels: they have no connection of their own.
-#[derive(Debug, Clone, Copy)]
+/// The process of the agent that reports something, for people who write over channels: they have no connection of their own.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AgentProcess {
     pub(crate) uid: u32,
     pub(crate) pid: u32,

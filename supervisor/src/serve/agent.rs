@@ -144,6 +144,14 @@ impl AgentRuntime {
             service.stop().await;
         }
         keeper.close_endpoint(within).await;
+        keeper.wait_received().await;
+    }
+
+    /// Waits until all is recorded that it changed before it was stopped, some seconds at most.
+    pub(super) async fn wait_received(&self) {
+        if let Some(keeper) = &self.supervisor {
+            keeper.wait_received().await;
+        }
     }
 
     /// `agent.sock`, if it is open.

@@ -187,6 +187,7 @@ impl RunningSupervisor {
             stop = signals.stop() => {
                 tracing::warn!(signal = stop.name(), "stopping at once: calls in flight are cut off");
                 self.registry.shutdown(Duration::ZERO).await;
+                self.agent.wait_received().await;
             }
         }
         self.closing.end();

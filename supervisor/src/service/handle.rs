@@ -2,13 +2,19 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use talon_plugin::{EventKind, Events, NewEvent};
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::status::ManagedServiceStatus;
+
+/// How long a process that is asked to end may tell what its clients still change. 10 s: the agent ends within 5 s.
+pub(super) const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// A handle to a service. Clones share state.
 pub(crate) struct ServiceHandle<K> {
@@ -28,6 +34,8 @@ struct Inner<K> {
     /// the session would not end when the process does, and another process would receive what is meant for
     /// the next one.
     session: Mutex<CancellationToken>,
+    /// The sessions that still receive what a process said.
+    receiving: TaskTracker,
 }
 
 impl<K> Clone for ServiceHandle<K> {
@@ -48,6 +56,7 @@ impl<K> ServiceHandle<K> {
             status: watch::Sender::new(ManagedServiceStatus::default()),
             closing: Mutex::default(),
             session: Mutex::default(),
+            receiving: TaskTracker::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -109,6 +118,18 @@ impl<K> ServiceHandle<K> {
                 None => event,
             });
         }
+    }
+
+    /// Where sessions run.
+    pub(super) fn receiving(&self) -> &TaskTracker {
+        &self.inner.receiving
+    }
+
+    /// Waits until all is received that a process said which was stopped, as long as that may take: [`LAST_WAIT`].
+    pub(crate) async fn wait_received(&self) {
+        self.inner.receiving.close();
+        // What is said later does not count.
+        let _stayed = timeout(LAST_WAIT, self.inner.receiving.wait()).await;
     }
 
     /// Ends the current session and starts another.

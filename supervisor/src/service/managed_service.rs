@@ -32,6 +32,11 @@ pub(crate) trait ManagedService: Send + Sync + Sized + 'static {
         given: &mut Self::Session,
     ) -> impl Future<Output = Result<(), ControlError>> + Send;
 
+    /// The session with a new process, which has received nothing yet.
+    fn new_session(_pid: u32, _uid: u32) -> Self::Session {
+        Self::Session::default()
+    }
+
     /// Handles a message from the service.
     /// Most messages have no descriptor; one that is not wanted is closed.
     fn receive(

@@ -10,7 +10,7 @@ use talon_sanitize::{Sanitized, sanitized};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::handle::ServiceHandle;
+use super::handle::{LAST_WAIT, ServiceHandle};
 use super::managed_service::{ControlSocket, ManagedService};
 use super::status::ManagedServiceState;
 
@@ -22,8 +22,6 @@ const MAX_MESSAGES: u32 = 100;
 /// Maximum number of reported operations in [`WINDOW`]. 60,000, a thousand a second: the agent writes at most 900 a second, however much its
 /// clients do. What happens beyond is the same.
 const MAX_OPERATIONS: u32 = 60_000;
-/// How long a process that is asked to end may tell what its clients still change. 10 s: the agent ends within 5 s.
-const LAST_WAIT: Duration = Duration::from_secs(10);
 /// The window in which messages are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 
@@ -34,7 +32,8 @@ impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
             status.state = ManagedServiceState::Starting;
         });
         let ends = self.start_session();
-        tokio::spawn(run(self.clone(), control, ends));
+        let given = K::new_session(pid, uid);
+        self.receiving().spawn(run(self.clone(), control, given, ends));
     }
 
     fn on_stopping(&self) {
@@ -64,36 +63,45 @@ impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
 
 /// Runs until the process ends or `ends` is cancelled. Then the process is told that our end of the control socket has ended, which makes
 /// it end, and what its clients changed until then is still received.
-async fn run<K: ManagedService>(held: ServiceHandle<K>, control: OwnedFd, ends: CancellationToken) {
+async fn run<K: ManagedService>(
+    held: ServiceHandle<K>,
+    control: OwnedFd,
+    mut given: K::Session,
+    ends: CancellationToken,
+) {
     let line = match ControlSocket::<K>::new(control) {
         Ok(line) => line,
         Err(error) => {
             return tracing::error!(%error, "the control socket of the {} cannot be watched", K::NAME);
         }
     };
-    match ends.run_until_cancelled(exchange(&held, &line)).await {
+    let ended = ends.run_until_cancelled(exchange(&held, &line, &mut given)).await;
+    match ended {
         // The exit of the process reports the rest.
-        None => receive_last(&held, &line).await,
+        None => receive_last(&held, &line, &mut given).await,
         Some(Ok(())) => {}
         Some(Err(error)) => {
             tracing::error!(%error, "the control socket of the {} is closed", K::NAME);
             if matches!(error, ControlError::Socket(_)) {
-                receive_last(&held, &line).await;
+                receive_last(&held, &line, &mut given).await;
             }
         }
     }
 }
 
 /// Receives the operations of a process that has ended, or is asked to.
-async fn receive_last<K: ManagedService>(held: &ServiceHandle<K>, line: &ControlSocket<K>) {
+async fn receive_last<K: ManagedService>(
+    held: &ServiceHandle<K>,
+    line: &ControlSocket<K>,
+    given: &mut K::Session,
+) {
     // An error means that it is gone; it may have told something before.
     let _gone = line.end_sending();
-    let (mut given, mut operations) =
-        (K::Session::default(), MessageRate::new(MAX_OPERATIONS, Instant::now()));
+    let mut operations = MessageRate::new(MAX_OPERATIONS, Instant::now());
     let received = async {
         while let Ok(Some(packet)) = line.receive().await {
             if K::is_operation(&packet.message) && operations.allow(Instant::now()) {
-                K::receive(held, &mut given, packet.message, packet.descriptor);
+                K::receive(held, given, packet.message, packet.descriptor);
             }
         }
     };
@@ -104,12 +112,12 @@ async fn receive_last<K: ManagedService>(held: &ServiceHandle<K>, line: &Control
 async fn exchange<K: ManagedService>(
     held: &ServiceHandle<K>,
     line: &ControlSocket<K>,
+    given: &mut K::Session,
 ) -> Result<(), ControlError> {
-    let mut given = K::Session::default();
     let mut said = MessageRate::new(MAX_MESSAGES, Instant::now());
     let mut operations = MessageRate::new(MAX_OPERATIONS, Instant::now());
     loop {
-        K::reconcile(held, line, &mut given).await?;
+        K::reconcile(held, line, given).await?;
         tokio::select! {
             packet = line.receive() => match packet? {
                 None => return Ok(()),
@@ -119,7 +127,7 @@ async fn exchange<K: ManagedService>(
                         tracing::error!("the {} says too much; it is ended", K::NAME);
                         return Ok(());
                     }
-                    K::receive(held, &mut given, packet.message, packet.descriptor);
+                    K::receive(held, given, packet.message, packet.descriptor);
                 }
             },
             () = held.wait_changed() => {}
@@ -151,6 +159,7 @@ impl MessageRate {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use parking_lot::Mutex;
     use talon_control::Control;
     use talon_plugin::Events;
@@ -158,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the verbs of operations.
+    /// Keeps the verbs of operations, with the pid of who told them.
     #[derive(Default)]
     struct Verbs(Mutex<Vec<String>>);
 
@@ -166,24 +175,28 @@ mod tests {
         const NAME: &'static str = "test service";
         type Outgoing = ToAgent;
         type Incoming = FromAgent;
-        type Session = ();
+        type Session = u32;
+
+        fn new_session(pid: u32, _uid: u32) -> u32 {
+            pid
+        }
 
         async fn reconcile(
             _held: &ServiceHandle<Self>,
             _line: &ControlSocket<Self>,
-            _given: &mut (),
+            _given: &mut u32,
         ) -> Result<(), ControlError> {
             Ok(())
         }
 
         fn receive(
             held: &ServiceHandle<Self>,
-            _given: &mut (),
+            pid: &mut u32,
             message: FromAgent,
             _descriptor: Option<OwnedFd>,
         ) {
             let told = match message.kind {
-                Some(from_agent::Kind::Operation(operation)) => operation.verb,
+                Some(from_agent::Kind::Operation(operation)) => format!("{} of {pid}", operation.verb),
                 other => format!("{other:?}"),
             };
             held.service().0.lock().push(told);
@@ -208,16 +221,19 @@ mod tests {
         let (ours, theirs) = talon_control::pair().unwrap();
         let process = Control::<FromAgent, ToAgent>::new(theirs).unwrap();
         process.send(&operation("before"), None).await.unwrap();
-        let ends = CancellationToken::new();
-        ends.cancel();
-        let running = tokio::spawn(run(held.clone(), ours, ends));
+        held.on_started(ours, 4, 990);
+        held.on_stopping();
+        // Another one runs before all is read of this one.
+        held.update_status(|status| status.pid = 5);
+        let mut received = Box::pin(held.wait_received());
+        assert!(received.as_mut().now_or_never().is_none(), "it may still say something");
         assert!(process.receive().await.unwrap().is_none(), "it is told to end");
         let ready = FromAgent { kind: Some(from_agent::Kind::Ready(Ready::default())) };
         process.send(&ready, None).await.unwrap();
         process.send(&operation("while_it_ends"), None).await.unwrap();
         drop(process);
-        running.await.unwrap();
-        assert_eq!(*held.service().0.lock(), ["before", "while_it_ends"]);
+        received.await;
+        assert_eq!(*held.service().0.lock(), ["before of 4", "while_it_ends of 4"]);
     }
 
     // Promises: AUDIT-20
