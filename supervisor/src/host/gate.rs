@@ -13,8 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 use talon_listen::{
-    BodyTimeout, ByteLimiter, BytePermit, ConnectionLimiter, ConnectionPermit, PermitBody, PlaceLimitError,
-    UnreadBody,
+    BodyTimeout, ByteLimiter, BytePermit, ConnectionLimiter, ConnectionPermit, PermitBody, UnreadBody,
 };
 use tonic::Status;
 use tonic::body::Body;
@@ -58,13 +57,8 @@ impl RequestLimiter {
     pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<AdmittedRequest, Status> {
         let principal = authorize(extensions, Role::Call)?.peer.principal();
         let place = self.requests.acquire(principal.clone()).map_err(|limit| {
-            let (most, whose, key) = match limit {
-                PlaceLimitError::All(most) => (most, "all users", self.limits.all_key),
-                PlaceLimitError::OfOne(most) => (most, "one user", self.limits.of_one_key),
-            };
-            Status::resource_exhausted(format!(
-                "{most} requests of {whose} are the most at once: wait for some to be answered, or raise host.limits.{key}"
-            ))
+            let keys = [self.limits.all_key, self.limits.of_one_key].map(|key| format!("host.limits.{key}"));
+            limit.status("requests", "wait for some to be answered", keys.each_ref().map(String::as_str))
         })?;
         Ok(AdmittedRequest { place, unread: self.unread.permit(principal) })
     }

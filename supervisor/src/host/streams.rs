@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
-use talon_listen::{ConnectionPermit, PlaceLimitError};
+use talon_listen::ConnectionPermit;
 use talon_plugin::{Event, EventKind, LogLine};
 use talon_proto::host;
 use talon_proto::host::{LogsRequest, WatchEventsRequest};
@@ -124,13 +124,8 @@ impl HostContext {
     ) -> Result<ConnectionPermit<Principal>, Status> {
         let peer = extensions.get::<Peer>().ok_or_else(|| Status::internal("a request without a peer"))?;
         self.followers.acquire(peer.principal()).map_err(|limit| {
-            let (most, whose, key) = match limit {
-                PlaceLimitError::All(most) => (most, "all users", "follows"),
-                PlaceLimitError::OfOne(most) => (most, "one user", "follows_per_user"),
-            };
-            Status::resource_exhausted(format!(
-                "{most} streams of events and logs of {whose} are the most at once: end one of them first, or raise host.limits.{key}"
-            ))
+            let keys = ["host.limits.follows", "host.limits.follows_per_user"];
+            limit.status("streams of events and logs", "end one of them first", keys)
         })
     }
 

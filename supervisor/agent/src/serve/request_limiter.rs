@@ -11,9 +11,7 @@ use std::task::{Context, Poll};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use talon_agent_settings::LimitKeys;
-use talon_listen::{
-    BodyTimeout, ByteLimiter, ConnectionLimiter, ConnectionPermit, PermitBody, PlaceLimitError, UnreadBody,
-};
+use talon_listen::{BodyTimeout, ByteLimiter, ConnectionLimiter, ConnectionPermit, PermitBody, UnreadBody};
 use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
@@ -58,13 +56,8 @@ impl<S> RequestLimiter<S> {
         let principal = client.principal();
         request.extensions_mut().insert(client);
         let place = self.requests.acquire(principal.clone()).map_err(|limit| {
-            let (most, whose, key) = match limit {
-                PlaceLimitError::All(most) => (most, "all users", "requests"),
-                PlaceLimitError::OfOne(most) => (most, "one user", "requests_per_user"),
-            };
-            Status::resource_exhausted(format!(
-                "{most} requests of {whose} are the most at once: wait for some to be answered, or raise agent.limits.{key}"
-            ))
+            let keys = ["agent.limits.requests", "agent.limits.requests_per_user"];
+            limit.status("requests", "wait for some to be answered", keys)
         })?;
         Ok((principal, place))
     }

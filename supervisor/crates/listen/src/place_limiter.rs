@@ -6,6 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tonic::Status;
 
 /// Counts places that are taken, in total and per key, which stands for one user.
 #[derive(Debug)]
@@ -35,6 +36,21 @@ pub enum PlaceLimitError {
     /// That of this user.
     #[error("{0} places of one user are taken")]
     OfOne(usize),
+}
+
+impl PlaceLimitError {
+    /// The error of a request that gets no place: `places` are of this kind, `remedy` gives one back, and the keys of the configuration set
+    /// the limits of all users and of one.
+    #[must_use]
+    pub fn status(self, places: &str, remedy: &str, [all_key, of_one_key]: [&str; 2]) -> Status {
+        let (most, whose, key) = match self {
+            Self::All(most) => (most, "all users", all_key),
+            Self::OfOne(most) => (most, "one user", of_one_key),
+        };
+        Status::resource_exhausted(format!(
+            "{most} {places} of {whose} are the most at once: {remedy}, or raise {key}"
+        ))
+    }
 }
 
 /// A place, given back on drop.
@@ -116,6 +132,20 @@ mod tests {
         let limits = (0..8_usize, 0..5_usize).prop_map(|(all, of_one)| PlaceLimits { all, of_one });
         let take = (prop::option::of(0..3_u8), limits).prop_map(|(key, limits)| Step::Take { key, limits });
         prop_oneof![2 => take, 1 => any::<prop::sample::Index>().prop_map(Step::GiveBack)]
+    }
+
+    #[test]
+    fn an_error_says_which_limit_is_reached_and_where_it_is_set() {
+        let keys = ["host.limits.requests", "host.limits.requests_per_user"];
+        let said = |error: PlaceLimitError| error.status("requests", "wait", keys).message().to_owned();
+        assert_eq!(
+            said(PlaceLimitError::All(9)),
+            "9 requests of all users are the most at once: wait, or raise host.limits.requests"
+        );
+        assert_eq!(
+            said(PlaceLimitError::OfOne(3)),
+            "3 requests of one user are the most at once: wait, or raise host.limits.requests_per_user"
+        );
     }
 
     proptest! {
