@@ -13,6 +13,18 @@ pub struct ShownCount {
 }
 
 impl ShownCount {
+    /// Goes on from an earlier count, which had so many before its last message. That one is to be added first, again.
+    #[must_use]
+    pub fn after(before: u64) -> Self {
+        Self { before, last: None }
+    }
+
+    /// How many are shown before the last message, and the sequence of that one: what follows decides whether it is shown.
+    #[must_use]
+    pub fn before_last(&self) -> (u64, Option<u64>) {
+        (self.before, self.last.as_ref().map(|message| message.sequence))
+    }
+
     /// Counts the next messages, in order.
     pub fn add(&mut self, page: Vec<Message>) {
         let page = page.into_iter().filter(|message| !is_fact(message));
