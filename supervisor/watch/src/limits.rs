@@ -23,6 +23,10 @@ pub(crate) const COMMAND_OUTPUT_BYTES: usize = 1 << 20;
 /// How long a git command may take. 20 s: a cold index of a large repository on a slow disk takes seconds.
 pub(crate) const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a look at a repository tells of commits, one at least; the next look goes on, after those at other repositories. 20 s: 50
+/// commits take a second, and where git hangs, one takes as long.
+pub(crate) const COMMITS_TIME: Duration = Duration::from_secs(20);
+
 /// How many events may wait for the detectors. Whoever has more waits, and the kernel's queue in front of
 /// them overflows into a rescan; only shells do not wait, and their drops are counted.
 pub(crate) const EVENTS: usize = 1024;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::event::SeenCommit;
 use crate::git::is_hash;
+use crate::notice::Notices;
 use crate::runtime_dir::replace_own_file;
 
 /// The least time between two writes. A watcher that is killed in between looks into the same commits again, which the
@@ -47,8 +48,8 @@ impl SeenCommits {
         self.seen.iter().map(|(work_tree, seen)| (PathBuf::from(work_tree), seen.clone())).collect()
     }
 
-    /// All commits of a work tree up to this one are told.
-    pub(crate) fn saw(&mut self, work_tree: &Path, seen: SeenCommit) {
+    /// All commits of a work tree up to this one are told. That there is no room for a further work tree is said once.
+    pub(crate) fn saw(&mut self, work_tree: &Path, seen: SeenCommit, notices: &Notices) {
         let Some(work_tree) = work_tree.to_str() else { return };
         if self.seen.get(work_tree) == Some(&seen) {
             return;
@@ -56,6 +57,12 @@ impl SeenCommits {
         if self.seen.len() >= REPOSITORIES && !self.seen.contains_key(work_tree) {
             self.seen.retain(|known, _| Path::new(known).join(".git").exists());
             if self.seen.len() >= REPOSITORIES {
+                let text = format!(
+                    "how far commits were looked into is remembered of {REPOSITORIES} repositories, and of no further ones: after the next start \
+                     their commits are found by their time alone; to begin anew, remove {} while no watcher runs",
+                    self.file.display()
+                );
+                notices.once("seen commits", text);
                 return;
             }
         }
@@ -64,7 +71,7 @@ impl SeenCommits {
     }
 
     /// Writes what is new, unless it was written just now. Whoever cannot write it looks into the same commits again.
-    pub(crate) fn rests(&mut self, now: Instant) {
+    pub(crate) fn write_if_due(&mut self, now: Instant) {
         let is_apart = self.written.is_none_or(|at| now.saturating_duration_since(at) >= APART);
         if self.is_due && is_apart {
             (self.written, self.is_due) = (Some(now), false);
@@ -96,16 +103,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let read = || SeenCommits::open(dir.path()).all();
         let (mut seen, start) = (SeenCommits::open(dir.path()), Instant::now());
-        seen.rests(start);
+        seen.write_if_due(start);
         assert!(!dir.path().join(FILE).exists(), "there is nothing to write");
-        seen.saw(Path::new("/code"), at("a"));
-        seen.rests(start);
+        seen.saw(Path::new("/code"), at("a"), &Notices::default());
+        seen.write_if_due(start);
         assert_eq!(read(), HashMap::from([("/code".into(), at("a"))]));
         assert_eq!(dir.path().join(FILE).metadata().unwrap().mode() & 0o777, 0o600);
-        seen.saw(Path::new("/code"), at("b"));
-        seen.rests(start + APART / 2);
+        seen.saw(Path::new("/code"), at("b"), &Notices::default());
+        seen.write_if_due(start + APART / 2);
         assert_eq!(read()[Path::new("/code")], at("a"));
-        seen.rests(start + APART);
+        seen.write_if_due(start + APART);
         assert_eq!(read()[Path::new("/code")], at("b"));
     }
 
@@ -118,9 +125,17 @@ mod tests {
             assert!(SeenCommits::open(dir.path()).all().is_empty(), "{text}");
         }
         let mut seen = SeenCommits::open(dir.path());
+        let notices = Notices::default();
         for number in 0..=REPOSITORIES {
-            seen.saw(Path::new(&format!("/nowhere/{number}")), at("a"));
+            seen.saw(Path::new(&format!("/nowhere/{number}")), at("a"), &notices);
         }
         assert_eq!(seen.all().len(), 1, "work trees that are gone make room");
+        for number in 0..=REPOSITORIES {
+            let work_tree = dir.path().join(number.to_string());
+            std::fs::create_dir_all(work_tree.join(".git")).unwrap();
+            seen.saw(&work_tree, at("a"), &notices);
+        }
+        assert_eq!(seen.all().len(), REPOSITORIES);
+        assert!(!notices.once("seen commits", "again"), "it was said");
     }
 }

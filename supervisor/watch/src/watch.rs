@@ -20,7 +20,7 @@ use crate::files::{FileSettings, FileSinks, Rules};
 use crate::ghost_stream::{GhostView, follow_ghosts};
 use crate::git::{GitSettings, RepositoryFinder};
 use crate::last_look::{FirstLook, LastLook};
-use crate::limits::{EVENTS, TICK};
+use crate::limits::{COMMITS_TIME, EVENTS, TICK};
 use crate::notice::{Notices, say};
 use crate::observation::unix_ms;
 use crate::prompt_file::PromptFile;
@@ -78,6 +78,7 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         let settings = GitSettings {
             stage: wants(GitKind::Stage),
             commit: wants(GitKind::Commit),
+            commits_time: COMMITS_TIME,
             recent_since,
             seen: seen_commits.as_ref().map(SeenCommits::all).unwrap_or_default(),
         };
@@ -315,7 +316,7 @@ impl Detector {
                 // What it says was told is taken, and waits in a file for the agent.
                 Ok(Event::CommitsSeen(work_tree, seen)) => {
                     if let Some(commits) = &mut self.seen_commits {
-                        commits.saw(&work_tree, seen);
+                        commits.saw(&work_tree, seen, &self.notices);
                     }
                 }
                 Ok(event) => {
@@ -328,9 +329,6 @@ impl Detector {
                     if let Some(look) = &mut self.last_look {
                         look.rests(first_look_over, now, i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX));
                     }
-                    if let Some(commits) = &mut self.seen_commits {
-                        commits.rests(now);
-                    }
                 }
                 // All watchers ended; what they could not go on with was said.
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -338,6 +336,9 @@ impl Detector {
             if now >= tick {
                 tick = now + TICK;
                 self.read_history(now);
+                if let Some(commits) = &mut self.seen_commits {
+                    commits.write_if_due(now);
+                }
                 if let Some(idle) = self.detection.tick(now) {
                     self.send(idle);
                 }

@@ -1,6 +1,6 @@
 //! Which commits are new since a look.
 
-use super::head_log::{COMMITS, HeadLog, Mark, NewCommits};
+use super::head_log::{COMMITS, HeadLog, Mark, NewCommit, NewCommits};
 use super::layout::Layout;
 use super::program::Git;
 use super::snapshot::Snapshot;
@@ -9,7 +9,8 @@ use super::snapshot::Snapshot;
 /// the same branch count: without one, a rebase cannot be told from a commit, so that of rewritten history the last one counts alone.
 pub(super) fn new_commits(layout: &Layout, before: &Snapshot, mark: &Mark, now: &Snapshot) -> NewCommits {
     let place = mark.seen.as_ref().map_or(0, |seen| seen.log_bytes);
-    let log = HeadLog::read(&layout.git_dir.join("logs/HEAD"), place).unwrap_or_default();
+    // What was appended since then is told by the next look.
+    let log = HeadLog::read(&layout.git_dir.join("logs/HEAD"), place, now.log_bytes).unwrap_or_default();
     if !log.is_empty() {
         return log.commits_after(mark);
     }
@@ -19,5 +20,6 @@ pub(super) fn new_commits(layout: &Layout, before: &Snapshot, mark: &Mark, now: 
     // A commit that was collected is none that the others follow.
     let between = seen.and_then(|seen| Git(&layout.work_tree).commits_between(seen, last, COMMITS + 1).ok());
     let ids = between.filter(|ids| !ids.is_empty()).unwrap_or_else(|| vec![last.clone()]);
-    NewCommits::latest(ids, false)
+    let commits = ids.into_iter().map(|id| NewCommit { id, log_bytes: now.log_bytes });
+    NewCommits::latest(commits.collect(), false)
 }

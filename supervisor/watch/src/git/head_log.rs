@@ -27,21 +27,39 @@ pub(super) struct Mark {
     pub(super) since: Option<i64>,
 }
 
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NewCommit {
+    pub(super) id: String,
+    /// Where its entry ends in HEAD's log; without a log, the length that a look found.
+    pub(super) log_bytes: u64,
+}
+
+impl NewCommit {
+    /// How far commits are looked into once this one is told, and those before it.
+    pub(super) fn seen(&self) -> SeenCommit {
+        SeenCommit { commit: Some(self.id.clone()), log_bytes: self.log_bytes }
+    }
+}
+
 /// Commits that were made since a look.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NewCommits {
     /// The oldest first.
-    pub(super) ids: Vec<String>,
+    pub(super) commits: Vec<NewCommit>,
     /// Whether there were more than [`COMMITS`], or more than was read.
     pub(super) is_cut: bool,
+    /// How far commits are looked into once these are told, by the log: a branch may lead to another commit than the log's last one,
+    /// while git is between both. Absent without a log.
+    pub(super) seen: Option<SeenCommit>,
 }
 
 impl NewCommits {
     /// The latest ones, in the order in which they were made.
-    pub(super) fn latest(mut ids: Vec<String>, is_cut: bool) -> Self {
-        let too_many = ids.len().saturating_sub(COMMITS);
-        ids.drain(..too_many);
-        Self { ids, is_cut: is_cut || too_many > 0 }
+    pub(super) fn latest(mut commits: Vec<NewCommit>, is_cut: bool) -> Self {
+        let too_many = commits.len().saturating_sub(COMMITS);
+        commits.drain(..too_many);
+        Self { commits, is_cut: is_cut || too_many > 0, seen: None }
     }
 }
 
@@ -76,6 +94,10 @@ impl Entry {
         Some(Self { old: old.to_owned(), new: new.to_owned(), seconds, message: message.to_owned(), end })
     }
 
+    fn commit(&self) -> NewCommit {
+        NewCommit { id: self.new.clone(), log_bytes: self.end }
+    }
+
     fn is_commit(&self) -> bool {
         self.message.starts_with("commit")
     }
@@ -86,17 +108,17 @@ impl Entry {
 }
 
 impl HeadLog {
-    /// The log as far as it is new after `length`, with the entry before it. None if there is no log.
-    pub(super) fn read(path: &Path, length: u64) -> Option<Self> {
+    /// The log up to `end`, as far as it is new after `length`, with the entry before it. None if there is no log.
+    pub(super) fn read(path: &Path, length: u64, end: u64) -> Option<Self> {
         path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
         let mut file = File::open(path).ok()?;
-        let now = file.metadata().ok()?.len();
+        let now = file.metadata().ok()?.len().min(end);
         // A shorter one was written anew.
         let new = if length > now { 0 } else { length.saturating_sub(ENTRY_BYTES) };
         let begin = new.max(now.saturating_sub(READ_BYTES));
         file.seek(SeekFrom::Start(begin)).ok()?;
         let mut bytes = Vec::new();
-        file.take(READ_BYTES).read_to_end(&mut bytes).ok()?;
+        file.take(now - begin).read_to_end(&mut bytes).ok()?;
         Some(Self::parse(&bytes, begin))
     }
 
@@ -121,13 +143,14 @@ impl HeadLog {
         let (new, is_cut) = self.entries_after(mark);
         let is_last = |index: usize, id: &str| !new.iter().skip(index + 1).any(|later| later.amends(id));
         let made = new.iter().enumerate().filter(|(_, entry)| entry.is_commit());
-        let mut ids: Vec<String> = Vec::new();
+        let mut commits: Vec<NewCommit> = Vec::new();
         for (_, entry) in made.filter(|(index, entry)| is_last(*index, &entry.new)) {
-            if !ids.contains(&entry.new) {
-                ids.push(entry.new.clone());
+            if !commits.iter().any(|commit| commit.id == entry.new) {
+                commits.push(entry.commit());
             }
         }
-        NewCommits::latest(ids, is_cut)
+        let seen = self.entries.last().map(|entry| entry.commit().seen());
+        NewCommits { seen, ..NewCommits::latest(commits, is_cut) }
     }
 
     fn entries_from(&self, index: usize) -> &[Entry] {

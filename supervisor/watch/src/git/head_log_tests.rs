@@ -16,9 +16,14 @@ fn seen(commit: &str, log_bytes: usize) -> Mark {
     Mark { seen: Some(SeenCommit { commit: Some(commit.repeat(40)), log_bytes }), since: None }
 }
 
+/// The first letters of commits.
+fn letters(new: &NewCommits) -> String {
+    new.commits.iter().map(|commit| &commit.id[..1]).collect()
+}
+
 /// The first letters of the commits after a mark.
 fn commits(log: &[u8], mark: &Mark) -> String {
-    HeadLog::parse(log, 0).commits_after(mark).ids.iter().map(|id| &id[..1]).collect()
+    letters(&HeadLog::parse(log, 0).commits_after(mark))
 }
 
 // Promises: SHADOW-72
@@ -76,17 +81,35 @@ fn of_too_many_commits_the_latest_are_told_and_the_rest_is_said() {
         .collect();
     let all = HeadLog::parse(lines.as_bytes(), 0)
         .commits_after(&Mark { seen: Some(SeenCommit::default()), since: None });
-    assert!(all.is_cut && all.ids.len() == COMMITS);
-    assert_eq!(all.ids.last(), Some(&format!("{:040x}", COMMITS + 3)));
+    assert!(all.is_cut && all.commits.len() == COMMITS);
+    let last = all.commits.last().map(|commit| commit.id.clone());
+    assert_eq!(last, Some(format!("{:040x}", COMMITS + 3)));
     // More was written than is read at once.
     let tail = HeadLog::parse(lines.as_bytes(), 1000).commits_after(&seen("a", 900));
     assert!(tail.is_cut);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("HEAD");
     fs::write(&path, lines.repeat(100)).unwrap();
-    let read = HeadLog::read(&path, 100).unwrap();
+    let read = HeadLog::read(&path, 100, u64::MAX).unwrap();
     assert!(read.unread > 100 && read.commits_after(&seen("a", 100)).is_cut);
-    assert!(HeadLog::read(dir.path(), 0).is_none() && HeadLog::read(&path.join("x"), 0).is_none());
+    assert!(HeadLog::read(dir.path(), 0, u64::MAX).is_none());
+    assert!(HeadLog::read(&path.join("x"), 0, u64::MAX).is_none());
+}
+
+#[test]
+fn what_is_appended_during_a_look_is_told_by_the_next_one_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("HEAD");
+    let first = log(&[("0", "a", 1, "commit (initial): one")]);
+    let all = [first.clone(), log(&[("a", "b", 2, "commit: two")])].concat();
+    fs::write(&path, &all).unwrap();
+    let end = |part: &[u8]| u64::try_from(part.len()).unwrap();
+    let begin = Mark { seen: Some(SeenCommit::default()), since: None };
+    let now = HeadLog::read(&path, 0, end(&first)).unwrap().commits_after(&begin);
+    assert_eq!((letters(&now).as_str(), &now.seen), ("a", &seen("a", first.len()).seen));
+    let next = Mark { seen: now.seen, since: None };
+    let next = HeadLog::read(&path, end(&first), end(&all)).unwrap().commits_after(&next);
+    assert_eq!((letters(&next).as_str(), &next.seen), ("b", &seen("b", all.len()).seen));
 }
 
 proptest! {
@@ -96,25 +119,30 @@ proptest! {
     fn any_log_is_taken(text in "([0-9a-f]{39,41} [0-9a-f]{40} \\PC{0,30}\t?\\PC{0,20}\n?){0,8}", begin in 0..3u64, bytes in 0..900u64) {
         let mark = Mark { seen: Some(SeenCommit { commit: None, log_bytes: bytes }), since: None };
         let found = HeadLog::parse(text.as_bytes(), begin).commits_after(&mark);
-        let mut once = found.ids.clone();
+        let mut once: Vec<&String> = found.commits.iter().map(|commit| &commit.id).collect();
         once.sort();
         once.dedup();
-        prop_assert_eq!(once.len(), found.ids.len());
+        prop_assert_eq!(once.len(), found.commits.len());
     }
 
-    /// Looks at any moments tell each commit once, in the order in which they were made.
+    /// Looks at any moments tell each commit once, in the order in which they were made, also if each has time for some commits alone.
     // Promises: SHADOW-96
     #[test]
-    fn looks_at_any_moments_tell_each_commit_once(looks in prop::collection::btree_set(0..20usize, 0..6)) {
+    fn looks_at_any_moments_tell_each_commit_once(looks in prop::collection::btree_set(0..20usize, 0..6), most in 1..4usize) {
         let lines: Vec<String> = (1..=20)
             .map(|number| format!("{:040x} {number:040x} A <a> 7 +0000\tcommit: n\n", number - 1))
             .collect();
         let (mut told, mut mark) = (Vec::new(), Mark { seen: Some(SeenCommit::default()), since: None });
         for at in looks.into_iter().chain([20]) {
-            let log = lines[..at].concat();
-            told.extend(HeadLog::parse(log.as_bytes(), 0).commits_after(&mark).ids);
-            let commit = (at > 0).then(|| format!("{at:040x}"));
-            mark.seen = Some(SeenCommit { commit, log_bytes: u64::try_from(log.len()).unwrap() });
+            let log = HeadLog::parse(lines[..at].concat().as_bytes(), 0);
+            let mut is_all = false;
+            while !is_all {
+                let NewCommits { commits, seen, .. } = log.commits_after(&mark);
+                told.extend(commits.iter().take(most).map(|commit| commit.id.clone()));
+                is_all = commits.len() <= most;
+                let part = commits.get(most - 1).filter(|_| !is_all).map(NewCommit::seen);
+                mark.seen = part.or(seen).or_else(|| mark.seen.take());
+            }
         }
         prop_assert_eq!(told, (1..=20).map(|number| format!("{number:040x}")).collect::<Vec<_>>());
     }

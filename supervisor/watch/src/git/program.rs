@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use crate::event::Added;
 use crate::limits::{COMMAND_OUTPUT_BYTES, GIT_TIMEOUT};
 
+use super::head_log::NewCommit;
 use super::patch;
 
 /// git could not answer.
@@ -54,11 +55,12 @@ impl Git<'_> {
     }
 
     /// Which of these commits are there: of those that were amended away, git removes the objects after some weeks.
-    pub(super) fn present(&self, ids: Vec<String>) -> Result<Vec<String>, GitError> {
-        let question: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    pub(super) fn existing_commits(&self, commits: &[NewCommit]) -> Result<Vec<NewCommit>, GitError> {
+        let question: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
         let answer = self.run(&["cat-file", "--batch-check=%(objecttype)"], &[], Some(question))?;
         let is_commit = answer.lines().map(|line| line == "commit");
-        Ok(ids.into_iter().zip(is_commit).filter(|(_, is_commit)| *is_commit).map(|(id, _)| id).collect())
+        let existing = commits.iter().zip(is_commit).filter(|(_, is_commit)| *is_commit);
+        Ok(existing.map(|(commit, _)| commit.clone()).collect())
     }
 
     /// The lines that a commit of the index would add to `head`.

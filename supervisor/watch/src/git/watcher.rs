@@ -35,6 +35,8 @@ pub(crate) struct GitSettings {
     pub(crate) stage: bool,
     /// Whether commits are looked into.
     pub(crate) commit: bool,
+    /// How long a look tells of commits, one at least.
+    pub(crate) commits_time: Duration,
     /// What happened since then in the repositories of the first look is told, in seconds since 1970; absent: nothing.
     pub(crate) recent_since: Option<i64>,
     /// How far the commits of work trees were looked into by an earlier watcher.
@@ -248,10 +250,21 @@ impl GitWatcher {
         let before = std::mem::replace(&mut repository.before, after.clone());
         let mark = std::mem::replace(&mut repository.mark, Mark { seen: Some(after.seen()), since: None });
         self.watch(&layout);
+        let mut seen = after.seen();
         if self.settings.commit {
-            self.tell_commits(work_tree, new_commits(&layout, &before, &mark, &after));
+            let new = new_commits(&layout, &before, &mark, &after);
+            seen = new.seen.clone().unwrap_or(seen);
+            let part = self.tell_commits(work_tree, new);
+            if let Some(repository) = self.repositories.get_mut(work_tree) {
+                if let Some(part) = part {
+                    let next = Instant::now();
+                    repository.due = Some((next, next));
+                    seen = part;
+                }
+                repository.mark.seen = Some(seen.clone());
+            }
         }
-        self.send_seen(work_tree, after.seen());
+        self.send_seen(work_tree, seen);
         for change in changes {
             if let Err(error) = self.tell(work_tree, &after, change) {
                 self.say_error(work_tree, &error);
@@ -270,8 +283,9 @@ impl GitWatcher {
         }
     }
 
-    fn tell_commits(&self, work_tree: &Path, new: NewCommits) {
-        let NewCommits { mut ids, is_cut } = new;
+    /// Tells of commits. Returns how far, if there was no time for all of them.
+    fn tell_commits(&self, work_tree: &Path, new: NewCommits) -> Option<SeenCommit> {
+        let NewCommits { mut commits, is_cut, .. } = new;
         if is_cut {
             let text = format!(
                 "{}: more commits than {COMMITS} were made since the last look: the latest {COMMITS} are looked into",
@@ -280,17 +294,21 @@ impl GitWatcher {
             self.notices.once(format!("commits {}", work_tree.display()), text);
         }
         let git = Git(work_tree);
+        let until = Instant::now() + self.settings.commits_time;
         // Of one commit it is known that it is there.
-        if ids.len() > 1 {
-            match git.present(ids.clone()) {
-                Ok(present) => ids = present,
+        if commits.len() > 1 {
+            match git.existing_commits(&commits) {
+                Ok(existing) => commits = existing,
                 Err(error) => {
                     self.say_error(work_tree, &error);
-                    ids.drain(..ids.len() - 1);
+                    commits.drain(..commits.len() - 1);
                 }
             }
         }
-        for id in ids {
+        let mut rest = commits.into_iter().peekable();
+        while let Some(commit) = rest.next() {
+            let seen = commit.seen();
+            let id = commit.id;
             // What git cannot say is left out; that there was a commit is known without it.
             let asked = git.summary(&id).and_then(|summary| Ok((summary, git.added_by(&id)?)));
             let (summary, added) = match asked {
@@ -301,7 +319,11 @@ impl GitWatcher {
                 }
             };
             self.send(work_tree, GitChange::Commit { id, summary, added });
+            if rest.peek().is_some() && Instant::now() >= until {
+                return Some(seen);
+            }
         }
+        None
     }
 
     fn tell(&self, work_tree: &Path, now: &Snapshot, change: SnapshotChange) -> Result<(), GitError> {
@@ -364,3 +386,7 @@ fn conflict(progress: Progress, paths: Vec<String>) -> GitChange {
         Progress::Revert => GitChange::MergeConflict { paths, command: "revert" },
     }
 }
+
+#[cfg(test)]
+#[path = "watcher_tests.rs"]
+mod tests;
