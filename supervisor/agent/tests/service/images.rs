@@ -85,3 +85,17 @@ async fn what_is_broken_too_large_or_too_many_is_refused_before_anything_is_stor
     agent.kill();
     assert_eq!(stored(&place).await.keys, 1);
 }
+
+// Promises: GW-303
+#[tokio::test]
+async fn the_image_of_a_message_that_is_refused_is_not_kept() {
+    let place = TestDirectory::new();
+    let mut agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (session, _running) = crate::support::ask(&mut client, "", "hang").await;
+    let request = AskRequest { media: vec![media("a.gif", gif(9, 20))], ..question(&session, "hello") };
+    let status = refused(client.ask(request).await);
+    assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
+    agent.kill();
+    assert_eq!(stored(&place).await, Usage::default());
+}
