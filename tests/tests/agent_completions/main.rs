@@ -256,13 +256,16 @@ async fn what_a_hook_asks_is_charged_to_the_turn_that_it_looks_at() {
 // Promises: EXT-125
 #[tokio::test]
 async fn a_completion_ends_with_its_call() {
-    let provider = provider_calling(json!({"how": "leave", "prompt": "P:hang", "model": "priced"}), |_| {
-        ScriptedReply::Hang
-    })
-    .await;
+    let arguments = json!({"how": "leave_and_hold", "prompt": "P:hang", "model": "priced"});
+    let provider = provider_calling(arguments, |_| ScriptedReply::Hang).await;
     let supervisor = supervisor(&provider, "models: { allow: [priced] }", "").await;
-    let asked = ask(&supervisor, "go", &[]).await;
-    assert!(text(&asked).contains("left"), "{asked:?}");
+    // The call goes on until the completion has begun: one that comes after it is refused instead.
+    let releasing = async {
+        provider.wait_questions(2).await;
+        supervisor.client.call("misbehave", "complete", &[("how", "release")]).await
+    };
+    let (asked, _) = tokio::join!(ask(&supervisor, "go", &[]), releasing);
+    assert!(text(&asked).contains("let go"), "{asked:?}");
     let left = wait_left(&supervisor, "cancelled").await;
     assert!(left.contains("the call that it was for, or its turn, has ended"), "{left}");
     supervisor.stop().await;
