@@ -16,12 +16,11 @@ use parking_lot::RwLock;
 use talon_agent_settings::MediaKeys;
 use talon_store::limits::MAX_VALUE_BYTES;
 use talon_store::{
-    Error, Key, KeySize, KeyValues, MEDIA_NAMESPACE, Namespace, PageRequest, PluginId, Quota, Timestamp,
+    Error, Key, KeySize, KeyValues, MEDIA_NAMESPACE, Namespace, PageRequest, PluginId, Timestamp,
 };
 use tokio::sync::Mutex;
 
 use self::new_blob::NewBlob;
-use self::request_media::RequestMedia;
 use crate::media::{AttachmentWithBytes, ImageWithBytes};
 
 /// What stands in the place of a piece's number for what is known of a file, as JSON.
@@ -108,58 +107,6 @@ impl MediaStore {
         for beginning in beginnings {
             undecided.remove(beginning);
         }
-    }
-
-    /// Stores what is new of these, and tells `media` of each before it is written. Nothing is deleted for it yet: what has to go once the
-    /// request is kept is left out of the limit of all sessions.
-    async fn add_blobs(
-        &self,
-        session: &str,
-        blobs: &[NewBlob<'_>],
-        media: &mut RequestMedia<'_>,
-    ) -> Result<(), Error> {
-        if blobs.is_empty() {
-            return Ok(());
-        }
-        let keys = *self.keys.read();
-        let _alone = self.adding.lock().await;
-        let stored = self.stored(&format!("{session}/")).await?;
-        // What a crash cut off is stored anew.
-        let same = |stored: &(String, StoredBlob), blob: &NewBlob<'_>| {
-            let StoredBlob { bytes, about, .. } = &stored.1;
-            stored.0 == blob.digest
-                && *bytes == blob.bytes.len() as u64
-                && about.is_some() == blob.about.is_some()
-        };
-        let is_new = |blob: &&NewBlob<'_>| !stored.iter().any(|stored| same(stored, blob));
-        let new: Vec<&NewBlob<'_>> = blobs.iter().filter(is_new).collect();
-        let mut own = SessionSize::default();
-        for blob in &new {
-            own.add(blob.bytes.len() as u64, blob.about.is_some());
-        }
-        let mut others = Vec::new();
-        for found in stored {
-            if blobs.iter().any(|blob| same(&found, blob)) {
-                own.add(found.1.bytes, found.1.about.is_some());
-                media.add_again(found.1.prefix);
-            } else {
-                others.push(found.1);
-            }
-        }
-        let surplus = self.surplus(others, own, keys);
-        let (mut bytes, mut pieces) = (keys.total_bytes, MAX_PIECES);
-        for blob in &surplus {
-            bytes = bytes.saturating_add(blob.stored_bytes());
-            pieces = pieces.saturating_add(blob.pieces.len() as u64);
-        }
-        let namespace = Namespace { plugin: self.plugin.clone(), quota: Quota { bytes, keys: pieces } };
-        let now = Timestamp::now().as_millis();
-        for blob in new {
-            let beginning = format!("{session}/{now:0TIME_DIGITS$}.{}", blob.digest);
-            media.add(beginning.clone());
-            self.write(&namespace, &beginning, blob).await?;
-        }
-        Ok(())
     }
 
     /// What of other images and files of a session, the oldest first, has to go beside those that stay. What is not decided about stays, too.

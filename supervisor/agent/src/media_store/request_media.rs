@@ -1,9 +1,9 @@
 //! The images and files of a request whose turn has not begun. If it is refused they go, unless another request has them as well.
 
-use talon_store::Error;
+use talon_store::{Error, Namespace, Quota, Timestamp};
 
 use super::new_blob::NewBlob;
-use super::{MediaStore, SessionSize};
+use super::{MAX_PIECES, MediaStore, SessionSize, StoredBlob, TIME_DIGITS};
 use crate::media::{AttachmentWithBytes, ImageWithBytes};
 
 /// What a request added to its session. Dropped, it stays there, and makes no room until more is kept.
@@ -41,17 +41,69 @@ impl MediaStore {
         }
         Err(error)
     }
+
+    /// Stores what is new of these, and tells `media` of each before it is written. Nothing is deleted for it yet: what has to go once the
+    /// request is kept is left out of the limit of all sessions.
+    async fn add_blobs(
+        &self,
+        session: &str,
+        blobs: &[NewBlob<'_>],
+        media: &mut RequestMedia<'_>,
+    ) -> Result<(), Error> {
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let keys = *self.keys.read();
+        let _alone = self.adding.lock().await;
+        let stored = self.stored(&format!("{session}/")).await?;
+        // What a crash cut off is stored anew.
+        let same = |stored: &(String, StoredBlob), blob: &NewBlob<'_>| {
+            let StoredBlob { bytes, about, .. } = &stored.1;
+            stored.0 == blob.digest
+                && *bytes == blob.bytes.len() as u64
+                && about.is_some() == blob.about.is_some()
+        };
+        let is_new = |blob: &&NewBlob<'_>| !stored.iter().any(|stored| same(stored, blob));
+        let new: Vec<&NewBlob<'_>> = blobs.iter().filter(is_new).collect();
+        let mut own = SessionSize::default();
+        for blob in &new {
+            own.add(blob.bytes.len() as u64, blob.about.is_some());
+        }
+        let mut others = Vec::new();
+        for found in stored {
+            if blobs.iter().any(|blob| same(&found, blob)) {
+                own.add(found.1.bytes, found.1.about.is_some());
+                media.add_again(found.1.prefix);
+            } else {
+                others.push(found.1);
+            }
+        }
+        let surplus = self.surplus(others, own, keys);
+        let (mut bytes, mut pieces) = (keys.total_bytes, MAX_PIECES);
+        for blob in &surplus {
+            bytes = bytes.saturating_add(blob.stored_bytes());
+            pieces = pieces.saturating_add(blob.pieces.len() as u64);
+        }
+        let namespace = Namespace { plugin: self.plugin.clone(), quota: Quota { bytes, keys: pieces } };
+        let now = Timestamp::now().as_millis();
+        for blob in new {
+            let beginning = format!("{session}/{now:0TIME_DIGITS$}.{}", blob.digest);
+            media.add(beginning.clone());
+            self.write(&namespace, &beginning, blob).await?;
+        }
+        Ok(())
+    }
 }
 
 impl RequestMedia<'_> {
     /// Notes what is going to be written.
-    pub(super) fn add(&mut self, beginning: String) {
+    fn add(&mut self, beginning: String) {
         self.store.undecided.lock().insert(beginning.clone());
         self.added.push(beginning);
     }
 
     /// Notes what the session has already. It stays, whatever becomes of the request that added it.
-    pub(super) fn add_again(&mut self, beginning: String) {
+    fn add_again(&mut self, beginning: String) {
         self.store.undecided.lock().remove(&beginning);
         self.again.push(beginning);
     }
