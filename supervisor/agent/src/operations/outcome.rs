@@ -40,6 +40,18 @@ impl OperationOutcome {
         }
     }
 
+    /// The same for an operation in steps: whatever refuses one of them, those before it were carried out.
+    pub(crate) fn of_steps(refusal: Option<&Status>) -> Self {
+        match (Self::of(refusal), refusal.map(Status::code)) {
+            // That is looked at before the first.
+            (outcome, None | Some(Code::InvalidArgument)) => outcome,
+            (Self::Failed(_), Some(_)) => {
+                Self::Unknown("one of its steps was refused; those before it were carried out")
+            }
+            (outcome, Some(_)) => outcome,
+        }
+    }
+
     /// Its word in the log, and the reason.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {

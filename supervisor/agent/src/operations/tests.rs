@@ -148,6 +148,11 @@ fn what_an_error_says_is_not_recorded_and_a_write_that_may_have_been_done_is_not
         }
     }
     assert_eq!(OperationOutcome::of(None), OperationOutcome::Done);
+    let of_steps = |code| OperationOutcome::of_steps(Some(&Status::new(code, SAID)));
+    assert!(matches!(of_steps(Code::NotFound), OperationOutcome::Unknown(_)));
+    assert!(matches!(of_steps(Code::InvalidArgument), OperationOutcome::Failed(_)));
+    assert!(matches!(of_steps(Code::PermissionDenied), OperationOutcome::Denied(_)));
+    assert_eq!(OperationOutcome::of_steps(None), OperationOutcome::Done);
 }
 
 #[test]

@@ -14,9 +14,10 @@ use talon_proto::agent::{
     ShadowState, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest,
     UndoTurnsResponse, UpdateSessionRequest,
 };
+use tonic::Status;
 
 use super::known_names::KnownNames;
-use crate::operations::{decided_subject, digest, id};
+use crate::operations::{OperationOutcome, decided_subject, digest, id};
 
 /// A request that changes something.
 pub(super) trait Change {
@@ -39,6 +40,11 @@ pub(super) trait Change {
     /// What the answer says beyond that, such as a number or a new id; empty for nothing.
     fn answer_subject(_answer: &Self::Answer) -> String {
         String::new()
+    }
+
+    /// What became of it.
+    fn outcome(refusal: Option<&Status>) -> OperationOutcome {
+        OperationOutcome::of(refusal)
     }
 
     /// Whose it was, as the answer says it; empty if it does not.
@@ -243,6 +249,10 @@ impl Change for ForgetSenderRequest {
 
     fn answer_subject(answer: &ForgetSenderResponse) -> String {
         format!("sessions {} memories {}", answer.sessions, answer.memories)
+    }
+
+    fn outcome(refusal: Option<&Status>) -> OperationOutcome {
+        OperationOutcome::of_steps(refusal)
     }
 }
 

@@ -9,7 +9,7 @@ use super::change::Change;
 use super::client::Client;
 use super::known_names::KnownNames;
 use super::service::Service;
-use crate::operations::{OperationOutcome, OperationRecording};
+use crate::operations::OperationRecording;
 
 /// The recording of one request.
 pub(super) struct ChangeRecording<C> {
@@ -58,7 +58,7 @@ impl<C: Change> ChangeRecording<C> {
             }
             self.name_owner(C::owner(answer));
         }
-        self.recording.finish(OperationOutcome::of(answer.as_ref().err())).await;
+        self.recording.finish(C::outcome(answer.as_ref().err())).await;
     }
 
     fn name_owner(&mut self, owner: &str) {
