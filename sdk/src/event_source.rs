@@ -183,6 +183,12 @@ impl EventReceipt {
             Err(_) => Err(EventRefusedError { reason: "the plugin has ended before it was sent".to_owned() }),
         }
     }
+
+    /// What became of the event: `Ok` once the host has it on its disk, an error if it never takes it, `None` as long as neither is known.
+    #[must_use]
+    pub fn settlement(&self) -> Option<Result<(), EventRefusedError>> {
+        self.0.borrow().clone()
+    }
 }
 
 impl EventSource {

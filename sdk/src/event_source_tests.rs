@@ -8,9 +8,8 @@ fn event(id: usize) -> SourceEvent {
 #[tokio::test]
 async fn what_was_not_acknowledged_is_sent_again_in_order() {
     let source = EventSource::new();
-    for id in [1, 2, 2, 3] {
-        source.tell(event(id)).expect("there is room");
-    }
+    let receipts = [1, 2, 2, 3].map(|id| source.tell(event(id)).expect("there is room"));
+    let settled = || receipts.each_ref().map(|receipt| receipt.settlement().is_some());
     let mut first = source.listen();
     assert_eq!(first.next().await.expect("told").id, "1");
     assert_eq!(first.next().await.expect("told").id, "2");
@@ -18,6 +17,7 @@ async fn what_was_not_acknowledged_is_sent_again_in_order() {
     assert!(first.next().await.is_none(), "another one listens");
     let ids = vec!["1".to_owned(), "of nothing".to_owned()];
     source.acknowledge(AcknowledgeEventsRequest { ids, refused: Vec::new() });
+    assert_eq!((settled(), receipts[0].settlement()), ([true, false, false, false], Some(Ok(()))));
     assert_eq!((second.next().await.expect("told").id, source.waiting()), ("2".to_owned(), 2));
     assert_eq!(second.next().await.expect("told").id, "3");
     let delivered = tokio::spawn({

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -55,37 +56,57 @@ func message(path string) (talonplugin.SourceEvent, error) {
 	}, nil
 }
 
-// listen tells of each message, and removes it once the host has all that were told on its disk.
+// settle removes a message once the host has it on its disk; one that the host refuses is put aside as `.NAME`.
+func settle(path string, told *talonplugin.Settlement) {
+	err := told.Wait(context.Background())
+	if err == nil {
+		err = os.Remove(path)
+	} else {
+		log.Printf("%s: %v", path, err)
+		err = os.Rename(path, filepath.Join(filepath.Dir(path), "."+filepath.Base(path)))
+	}
+	if err != nil {
+		log.Printf("%v", err)
+	}
+}
+
+// listen tells of each message until the host has it on its disk.
 func listen(dir string) {
-	told := map[string]bool{}
-	for ; ; time.Sleep(interval) {
+	// What was told, and is still in the directory.
+	told, settled := map[string]bool{}, make(chan string)
+	for {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			log.Printf("%s: %v", dir, err)
 		}
 		for _, entry := range entries {
 			path := filepath.Join(dir, entry.Name())
-			if told[path] || strings.HasPrefix(entry.Name(), ".") {
+			if told[path] || entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 				continue
 			}
+			var receipt *talonplugin.Settlement
 			event, err := message(path)
 			if err == nil {
-				_, err = events.Tell(event)
+				receipt, err = events.Tell(event)
 			}
 			if err != nil {
-				// It waits in the directory.
+				// It waits in the directory; the others are told all the same.
 				log.Printf("%s: %v", path, err)
 				continue
 			}
 			told[path] = true
+			go func() {
+				settle(path, receipt)
+				settled <- path
+			}()
 		}
-		if events.Waiting() == 0 {
-			for path := range told {
-				if err := os.Remove(path); err != nil {
-					log.Printf("%v", err)
-				}
+		for next, isOver := time.After(interval), false; !isOver; {
+			select {
+			case path := <-settled:
+				delete(told, path)
+			case <-next:
+				isOver = true
 			}
-			told = map[string]bool{}
 		}
 	}
 }

@@ -6,13 +6,14 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { EventSource, Plugin, log, roles } = require('./talon-plugin');
+const { EventQueueFull, EventSource, Plugin, log, roles } = require('./talon-plugin');
 
 // How often the directory is looked at, in milliseconds.
 const INTERVAL = 1000;
 
 const events = new EventSource();
 const plugin = new Plugin('hello-node', 'People talk to the agent by files.').events(events);
+// What was told, and is still in the directory.
 const told = new Set();
 
 plugin.init(({ dir }) => {
@@ -26,7 +27,7 @@ plugin.init(({ dir }) => {
 function tell(file) {
   const name = path.basename(file);
   const [sender] = name.split('.');
-  events.tell({
+  const receipt = events.tell({
     id: `${name.replace(/[^A-Za-z0-9.]/g, '').slice(0, 80)}/${Math.trunc(fs.statSync(file).mtimeMs)}`,
     topic: 'channel.message',
     summary: `A message of ${sender}`,
@@ -34,24 +35,46 @@ function tell(file) {
     // An answer goes to the conversation. In a group there is a field `group_id`, too.
     fields: { conversation: sender, sender_id: sender, sender_name: sender },
   });
+  told.add(file);
+  settle(file, receipt)
+    .catch((error) => log.warn(error.message, { file }))
+    .finally(() => told.delete(file));
 }
 
-// Tells of each message, and removes it once the host has all that were told on its disk.
-function listen(dir) {
+// Removes a message once the host has it on its disk; one that the host refuses is put aside as `.NAME`.
+async function settle(file, receipt) {
   try {
-    for (const name of fs.readdirSync(dir).sort()) {
-      const file = path.join(dir, name);
-      if (told.has(file) || name.startsWith('.')) continue;
-      tell(file);
-      told.add(file);
-    }
-  } catch (error) {
-    // The others wait in the directory.
-    log.warn(error.message, { dir });
+    await receipt;
+  } catch (refusal) {
+    log.warn(refusal.message, { file });
+    fs.renameSync(file, path.join(path.dirname(file), `.${path.basename(file)}`));
+    return;
   }
-  if (events.waiting > 0) return;
-  for (const file of told) fs.rmSync(file, { force: true });
-  told.clear();
+  fs.rmSync(file, { force: true });
+}
+
+// The messages in the directory, by their names. What begins with a dot is none.
+function messages(dir) {
+  try {
+    return fs.readdirSync(dir).filter((name) => !name.startsWith('.')).sort();
+  } catch (error) {
+    log.warn(error.message, { dir });
+    return [];
+  }
+}
+
+// Tells of each message until the host has it on its disk.
+function listen(dir) {
+  for (const name of messages(dir)) {
+    const file = path.join(dir, name);
+    try {
+      if (!told.has(file) && fs.statSync(file).isFile()) tell(file);
+    } catch (error) {
+      log.warn(error.message, { file });
+      // The others wait in the directory. With any other error they are told all the same.
+      if (error instanceof EventQueueFull) return;
+    }
+  }
 }
 
 plugin.tool(

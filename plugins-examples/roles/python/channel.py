@@ -9,6 +9,7 @@ import pathlib
 import re
 import threading
 import time
+from concurrent.futures import Future
 
 from talon_plugin import EventQueueFull, EventSource, Plugin
 
@@ -29,34 +30,54 @@ def init(config: dict) -> None:
         threading.Thread(target=listen, args=(pathlib.Path(config["dir"]),), daemon=True).start()
 
 
-def tell(path: pathlib.Path) -> None:
+def tell(path: pathlib.Path) -> Future:
     """Tells of a message. Its id is the same whenever it is told, so that a message is one turn; of another message it is another one."""
     sender = path.name.split(".")[0]
     name = re.sub(r"[^A-Za-z0-9.]", "", path.name)[:80]
     # An answer goes to the conversation. In a group there is a field `group_id`, too.
     fields = {"conversation": sender, "sender_id": sender, "sender_name": sender}
     text = path.read_text(errors="replace")
-    events.tell(f"{name}/{path.stat().st_mtime_ns}", "channel.message", f"A message of {sender}", details=text, fields=fields)
+    return events.tell(f"{name}/{path.stat().st_mtime_ns}", "channel.message", f"A message of {sender}", details=text, fields=fields)
+
+
+def messages(directory: pathlib.Path) -> list:
+    """The messages in the directory, by their names. What begins with a dot is none."""
+    try:
+        return sorted(path for path in directory.iterdir() if not path.name.startswith(".") and path.is_file())
+    except OSError as error:
+        log.warning("%s: %s", directory, error)
+        return []
+
+
+def settle(path: pathlib.Path, receipt: Future) -> None:
+    """Removes a message that the host has on its disk; one that it refuses is put aside as `.NAME`."""
+    refusal = receipt.exception()
+    if refusal is None:
+        path.unlink(missing_ok=True)
+    else:
+        log.warning("%s: %s", path, refusal)
+        path.rename(path.with_name(f".{path.name}"))
 
 
 def listen(directory: pathlib.Path) -> None:
-    """Tells of each message, and removes it once the host has all that were told on its disk."""
-    told = set()
+    """Tells of each message until the host has it on its disk."""
+    told = {}
     while True:
-        try:
-            for path in sorted(directory.iterdir()):
-                if path not in told and not path.name.startswith("."):
-                    tell(path)
-                    told.add(path)
-        except EventQueueFull:
-            # The others wait in the directory.
-            pass
-        except OSError as error:
-            log.warning("%s: %s", directory, error)
-        if events.waiting == 0:
-            for path in told:
-                path.unlink(missing_ok=True)
-            told.clear()
+        for path in messages(directory):
+            try:
+                if path not in told:
+                    told[path] = tell(path)
+            except EventQueueFull:
+                # The others wait in the directory.
+                break
+            except OSError as error:
+                # The others are told all the same.
+                log.warning("%s: %s", path, error)
+        for path in [path for path, receipt in told.items() if receipt.done()]:
+            try:
+                settle(path, told.pop(path))
+            except OSError as error:
+                log.warning("%s: %s", path, error)
         time.sleep(INTERVAL)
 
 

@@ -3,15 +3,14 @@
 //! Its entry has `config: { dir: /var/lib/chat }`, `sandbox: { fs: { write: [/var/lib/chat] } }` and `events: { per_minute: 600 }`. Write a
 //! message elsewhere, and move it there: then it is whole.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread;
 use std::time::{Duration, SystemTime};
+use std::{fs, io, thread};
 
 use talon_sdk::channel::{CLOSED_TOPIC, ChannelOp, ChannelReply, ChannelRequest, MESSAGE_TOPIC};
-use talon_sdk::{EventSource, Plugin, SourceEvent, ToolError, tracing};
+use talon_sdk::{EventReceipt, EventRefusedError, EventSource, Plugin, SourceEvent, ToolError, tracing};
 
 /// How often the directory is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -27,44 +26,73 @@ fn nanos(time: SystemTime) -> u128 {
 }
 
 /// The event of a message. Its id is the same whenever it is told, so that a message is one turn; of another message it is another one.
-fn message(path: &Path) -> Option<SourceEvent> {
-    let name = path.file_name()?.to_str()?;
-    let sender = name.split('.').next().filter(|sender| !sender.is_empty())?;
-    let (text, changed) = (fs::read_to_string(path).ok()?, fs::metadata(path).ok()?.modified().ok()?);
+fn message(path: &Path) -> io::Result<SourceEvent> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let sender = name.split('.').next().unwrap_or_default();
+    let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
+    let changed = fs::metadata(path)?.modified()?;
     let id: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '.').take(80).collect();
     let event =
         SourceEvent::new(format!("{id}/{}", nanos(changed)), MESSAGE_TOPIC, format!("A message of {sender}"));
     // An answer goes to the conversation. In a group there is a field `group_id`, too.
-    Some(
-        event
-            .field("conversation", sender)
-            .field("sender_id", sender)
-            .field("sender_name", sender)
-            .details(text),
-    )
+    Ok(event
+        .field("conversation", sender)
+        .field("sender_id", sender)
+        .field("sender_name", sender)
+        .details(text))
 }
 
-/// Tells of each message, and removes it once the host has all that were told on its disk.
+/// The messages in the directory, by their names. What begins with a dot is none.
+fn messages(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with('.') && entry.path().is_file() {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Removes a message that the host has on its disk; one that it refuses is put aside as `.NAME`.
+fn settle(path: &Path, settlement: &Result<(), EventRefusedError>) -> io::Result<()> {
+    let Err(refusal) = settlement else { return fs::remove_file(path) };
+    tracing::warn!("{}: {refusal}", path.display());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    fs::rename(path, path.with_file_name(format!(".{name}")))
+}
+
+/// Tells of each message until the host has it on its disk.
 fn listen(dir: &Path, events: &EventSource) {
-    let mut told = BTreeSet::new();
+    let mut told: BTreeMap<PathBuf, EventReceipt> = BTreeMap::new();
+    let warn = |path: &Path, error: io::Error| tracing::warn!("{}: {error}", path.display());
     loop {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        for path in entries.map(|entry| entry.path()) {
-            if let Some(event) = message(&path).filter(|_| !told.contains(&path)) {
-                if events.tell(event).is_err() {
-                    // The others wait in the directory.
-                    break;
+        let found = messages(dir).unwrap_or_else(|error| {
+            warn(dir, error);
+            Vec::new()
+        });
+        for path in found {
+            if told.contains_key(&path) {
+                continue;
+            }
+            match message(&path).map(|event| events.tell(event)) {
+                Ok(Ok(receipt)) => {
+                    told.insert(path, receipt);
                 }
-                told.insert(path);
+                // Too many wait for the host: the others wait in the directory.
+                Ok(Err(_)) => break,
+                // The others are told all the same.
+                Err(error) => warn(&path, error),
             }
         }
-        if events.waiting() == 0 {
-            for path in std::mem::take(&mut told) {
-                if let Err(error) = fs::remove_file(&path) {
-                    tracing::warn!("{}: {error}", path.display());
-                }
+        told.retain(|path, receipt| {
+            let Some(settlement) = receipt.settlement() else { return true };
+            if let Err(error) = settle(path, &settlement) {
+                warn(path, error);
             }
-        }
+            false
+        });
         thread::sleep(INTERVAL);
     }
 }
