@@ -25,6 +25,8 @@ struct HostState {
     asked: Mutex<Vec<ExecuteRequest>>,
     /// The next call ends its connection instead of being answered.
     breaks: Mutex<Option<Arc<Notify>>>,
+    /// How often the plugins were listed.
+    listed: AtomicU32,
     /// The number of requested connections.
     connected: AtomicU32,
     /// How many of them are refused, as between two supervisors.
@@ -49,6 +51,7 @@ impl tower::Service<http::Request<Body>> for Supervisor {
             let path = request.uri().path().to_owned();
             Ok(match path.rsplit('/').next() {
                 Some("ListPlugins") => {
+                    world.listed.fetch_add(1, Ordering::SeqCst);
                     let list = tower::service_fn(|_: Request<ListPluginsRequest>| async {
                         let plugin = |name: &str, desired: &str| Plugin {
                             name: name.to_owned(),
@@ -164,6 +167,15 @@ async fn tools_are_those_of_plugins_that_are_up_and_there() {
     let tools = door.tools().await.expect("told");
     assert_eq!(tools.len(), 1);
     assert_eq!((tools[0].0.as_str(), tools[0].1.actions[0].name.as_str()), ("files", "read"));
+}
+
+// Promises: GW-292
+#[tokio::test]
+async fn turns_that_begin_at_once_ask_for_the_tools_twice() {
+    let (door, world, _) = door();
+    let told = futures_util::future::join_all((0..50).map(|_| door.tools())).await;
+    assert!(told.iter().all(|tools| tools.as_ref().is_ok_and(|tools| tools.len() == 1)), "{told:?}");
+    assert_eq!(world.listed.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
