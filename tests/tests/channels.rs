@@ -198,9 +198,15 @@ async fn a_call_is_approved_by_the_button_of_who_is_listed_and_by_nobody_else() 
         let shown = supervisor.cli(&["audit", "show", "--kind", "operation", "--output", "json"]).await;
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         let records: Vec<Value> = shown.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        // What was decided stands there, and of what was not its id alone.
+        let decided = |outcome: &str, record: &Value| {
+            let subject = record["subject"].as_str().unwrap_or_default();
+            subject.ends_with(" liar.echo") == (outcome == "done")
+        };
         [("done", ADA), ("denied", BOB), ("failed", ADA)].iter().all(|(outcome, by)| {
             records.iter().any(|record| {
-                (&record["verb"], &record["outcome"]) == (&json!("allow_approval"), &json!(outcome))
+                decided(outcome, record)
+                    && (&record["verb"], &record["outcome"]) == (&json!("allow_approval"), &json!(outcome))
                     && (&record["who"]["subject"], &record["who"]["origin"])
                         == (&json!(format!("gw:telegram/{by}")), &json!("person"))
             })
