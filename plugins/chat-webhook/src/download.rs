@@ -7,6 +7,7 @@ use http::Request;
 use http::header::{HOST, HeaderName, USER_AGENT};
 use http_body_util::Full;
 use talon_sink::delivery::Delivery;
+use talon_sink::held_files::most_bytes;
 use talon_sink::peer_text::one_line;
 use talon_sink::request::request;
 use talon_sink::signature::signature;
@@ -46,7 +47,7 @@ pub(crate) async fn download(
     max_bytes: u64,
 ) -> Result<Bytes, Delivery> {
     let target = file.target()?;
-    let most = if max_bytes == 0 { MAX_FILE_BYTES } else { max_bytes.min(MAX_FILE_BYTES) };
+    let most = most_bytes(max_bytes, MAX_FILE_BYTES);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let header: HeaderName = header
         .parse()

@@ -23,6 +23,12 @@ const PLACE_TIME: Duration = Duration::from_secs(20);
 /// How long a file is held without being asked for its next piece. A minute: the agent asks at once, or not any more.
 const HOLD_TIME: Duration = Duration::from_secs(60);
 
+/// The most bytes that a file may have which is asked for: what the agent takes (0: as much as there is), within what the service gives.
+#[must_use]
+pub fn most_bytes(asked: u64, limit: u64) -> u64 {
+    if asked == 0 { limit } else { asked.min(limit) }
+}
+
 /// Files of which pieces were asked for. Cheap to clone; clones share the files.
 #[derive(Clone)]
 pub struct HeldFiles(Arc<Inner>);

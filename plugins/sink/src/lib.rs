@@ -8,6 +8,7 @@
 //! | `proxy` | the proxy's side of that |
 //! | [`target`], [`request`], [`answer`] | a URL; one HTTP request; what its answer means for a delivery |
 //! | [`signature`] | the signature of a body, and whether one is genuine |
+//! | [`channel_start`] | what every plugin of a chat service does when it starts |
 //! | [`held_files`] | files that are asked for piece by piece, and downloaded whole |
 //! | [`message_piece`] | texts within a service's limit for one message. Pure |
 //! | [`edit_notices`] | when people are told that edits are not passed on. Pure |
@@ -17,6 +18,7 @@
 //! | [`peer_text`] | what a server said, in a line that can be shown |
 
 pub mod answer;
+pub mod channel_start;
 pub mod connection;
 pub mod delivery;
 pub mod edit_notices;

@@ -5,12 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use talon_sdk::channel::{CLOSED_TOPIC, ChannelOp, ChannelReply, ChannelRequest};
-use talon_sdk::{Context, EventSource, SourceEvent, State, ToolError, tracing};
+use talon_sdk::channel::{ChannelOp, ChannelReply, ChannelRequest};
+use talon_sdk::{Context, EventSource, State, ToolError, tracing};
+use talon_sink::channel_start::start_channel;
 use talon_sink::delivery::Delivery;
 use talon_sink::held_files::HeldFiles;
 use talon_sink::message_piece::next_message;
-use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -65,22 +65,10 @@ impl Connections {
 
 impl Slack {
     pub(crate) fn new(settings: Settings, events: EventSource) -> Result<Self, ToolError> {
-        Target::parse(&settings.api(), settings.allow_http)
-            .map_err(|error| ToolError::new(format!("config: api: {error}")))?;
-        let trust = Trust::load();
-        if let Err(error) = &trust {
-            tracing::warn!("https cannot be used: {error}");
-        }
-        // The tokens come with a call, which has to be asked for.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let closed =
-            SourceEvent::new(format!("closed/{now}"), CLOSED_TOPIC, "The channel's plugin has started");
-        if let Err(error) = events.tell(closed) {
-            tracing::warn!("{error}");
-        }
+        let trust = start_channel(&settings.api(), settings.allow_http, &events)?;
         Ok(Self {
             settings,
-            trust: trust.ok(),
+            trust,
             events,
             connections: Mutex::default(),
             sends: SendLog::default(),

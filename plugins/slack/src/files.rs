@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde::Deserialize;
 use talon_sink::delivery::Delivery;
+use talon_sink::held_files::most_bytes;
 use talon_sink::request::Response;
 use talon_sink::target::Target;
 
@@ -34,7 +35,7 @@ struct SharedFile {
 
 /// Downloads a file of at most so many bytes.
 pub(crate) async fn download(api: &Api, file: &str, max_bytes: u64) -> Result<Bytes, Delivery> {
-    let most = if max_bytes == 0 { MAX_FILE_BYTES } else { max_bytes.min(MAX_FILE_BYTES) };
+    let most = most_bytes(max_bytes, MAX_FILE_BYTES);
     let info: Result<FileInfo, ApiError> = api.call(TokenKind::Bot, "files.info", &[("file", file)]).await;
     let file = info.map_err(ApiError::delivery)?.file;
     if file.is_external {

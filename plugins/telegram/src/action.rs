@@ -1,17 +1,15 @@
 //! The channel's action: opens the channel, and sends texts.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use talon_sdk::channel::{
-    CLOSED_TOPIC, ChannelButton, ChannelFeature, ChannelOp, ChannelReply, ChannelRequest,
-};
-use talon_sdk::{Context, EventSource, SourceEvent, ToolError, tracing};
+use talon_sdk::channel::{ChannelButton, ChannelFeature, ChannelOp, ChannelReply, ChannelRequest};
+use talon_sdk::{Context, EventSource, ToolError, tracing};
+use talon_sink::channel_start::start_channel;
 use talon_sink::delivery::Delivery;
 use talon_sink::held_files::HeldFiles;
 use talon_sink::message_piece::next_message;
-use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -43,24 +41,12 @@ pub(crate) struct Telegram {
 impl Telegram {
     pub(crate) fn new(settings: Settings, events: EventSource) -> Result<Self, ToolError> {
         let (base, poll) = (settings.api(), settings.poll()?);
-        Target::parse(&base, settings.allow_http)
-            .map_err(|error| ToolError::new(format!("config: api: {error}")))?;
-        let trust = Trust::load();
-        if let Err(error) = &trust {
-            tracing::warn!("https cannot be used: {error}");
-        }
-        // The token comes with a call, which has to be asked for.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let closed =
-            SourceEvent::new(format!("closed/{now}"), CLOSED_TOPIC, "The channel's plugin has started");
-        if let Err(error) = events.tell(closed) {
-            tracing::warn!("{error}");
-        }
+        let trust = start_channel(&base, settings.allow_http, &events)?;
         Ok(Self {
             base,
             allow_http: settings.allow_http,
             poll,
-            trust: trust.ok(),
+            trust,
             events,
             listener: Mutex::default(),
             files: HeldFiles::default(),

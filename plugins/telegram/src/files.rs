@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use talon_sink::delivery::Delivery;
+use talon_sink::held_files::most_bytes;
 
 use crate::api::{Api, ApiError};
 
@@ -23,7 +24,7 @@ struct FileInfo {
 
 /// Downloads a file of at most so many bytes, or of what Telegram gives.
 pub(crate) async fn download(api: &Api, file: &str, max_bytes: u64) -> Result<Bytes, Delivery> {
-    let most = if max_bytes == 0 { MAX_FILE_BYTES } else { max_bytes.min(MAX_FILE_BYTES) };
+    let most = most_bytes(max_bytes, MAX_FILE_BYTES);
     // Of a file that is too large for bots Telegram says so here.
     let info: Result<FileInfo, ApiError> =
         api.call("getFile", &json!({"file_id": file}), Duration::ZERO).await;
