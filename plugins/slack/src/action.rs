@@ -227,3 +227,38 @@ pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<Channe
         ChannelOp::Fetch => slack.files.piece(&asked, download(&api, &asked.file, asked.max_bytes)).await,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inbound::AppUser;
+
+    #[tokio::test]
+    async fn who_opens_the_channel_is_told_that_nothing_is_connected() {
+        let api = Api {
+            base: String::new(),
+            allow_http: false,
+            trust: None,
+            bot_token: "xoxb-17653672481-secret".to_owned(),
+            app_token: "xapp-1-A123ABC456-secret".to_owned(),
+        };
+        let listener = Arc::new(Listener {
+            api: api.clone(),
+            own: AppUser { user_id: "U0TALON".to_owned(), user: "talon".to_owned(), team_id: String::new() },
+            events: EventSource::new(),
+            thread_replies: true,
+            names: UserNames::default(),
+            edits: Mutex::default(),
+            outage: Mutex::default(),
+        });
+        let task = AbortOnDropHandle::new(tokio::spawn(std::future::pending()));
+        let connections = Connections { listener: Arc::clone(&listener), task };
+        assert!(connections.is_open(&api));
+        assert_eq!(connections.state(), Delivery::Delivered(None));
+        *listener.outage.lock() = Some("no hello".to_owned());
+        let why = "Slack cannot be listened to, and is asked again: no hello";
+        assert_eq!(connections.state(), Delivery::Retry(why.to_owned(), None));
+        let other = Api { app_token: "xapp-1-A123ABC456-another".to_owned(), ..api };
+        assert!(!connections.is_open(&other), "the token is another one");
+    }
+}
