@@ -82,7 +82,8 @@ async fn answers_follow_turn_step_text_and_results() {
     let mut second = with("rain");
     second.messages.push(Message::User { text: "And then?".to_owned() });
     assert_eq!(said(&scripted, &second).await, "The second question.");
-    let tool = ToolSpec { name: "notes_add".to_owned(), description: String::new(), parameters: json!({}).into() };
+    let tool =
+        ToolSpec { name: "notes_add".to_owned(), description: String::new(), parameters: json!({}).into() };
     assert_eq!(said(&scripted, &Request { tools: vec![tool], ..user("?") }).await, "I could write it down.");
     assert_eq!(said(&scripted, &Request { model: "other".to_owned(), ..user("?") }).await, "Another model.");
     let error = ask(&scripted, &user("nothing fits")).await.expect_err("no answer");
