@@ -10,7 +10,7 @@ use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, program, repository};
 use tokio::time::{sleep, timeout};
 
-use talon_tests::gateway_client::{Setting, WAIT, says, start};
+use talon_tests::gateway_client::{Setting, WAIT, of_type, says, start};
 
 /// Between two looks at a condition that nobody tells of.
 const POLL: Duration = Duration::from_millis(50);
@@ -271,8 +271,20 @@ async fn media_of_a_message_over_websocket_and_http_reach_the_model() {
     let image = json!([{"name": "pixel.png", "data": PNG_BASE64}]);
     let message = json!({"sessionId": session, "text": "What is in it?", "media": image});
     socket.say("m1", "channel.message", message).await;
-    socket.until("agent.response.end").await;
+    let events = socket.until("agent.response.end").await;
     assert!(setting.provider.bodies()[0].contains(PNG_BASE64), "{}", setting.provider.bodies()[0]);
+    // Who follows or reads the session sees that there was an image, without its bytes.
+    let told = of_type(&events, "channel.message").next().expect("it is told")["payload"].clone();
+    let image = &told["media"][0];
+    assert_eq!(
+        (&image["name"], &image["type"], &image["width"]),
+        (&json!("pixel.png"), &json!("image/png"), &json!(1)),
+        "{told}"
+    );
+    let (_, read) = setting.json(&token, "GET", &format!("/api/sessions/{session}"), &Value::Null).await;
+    let message = &read["messages"][0];
+    assert_eq!((&message["media"], &message["toolCalls"]), (&told["media"], &json!([])), "{read}");
+    assert_eq!(read["config"], json!({"model": "local/sees", "verboseLevel": false}));
     // More than a megabyte of text, which is an attachment.
     let long = STANDARD.encode("the words of a report. ".repeat(50_000));
     let files = json!([{"name": "report.txt", "data": long}]);

@@ -7,6 +7,8 @@ use crate::random;
 
 /// What ids of sessions begin with. The rest is the agent's own id.
 const SESSION: &str = "sess_";
+/// What the subject of a group begins with. No sender's does.
+pub(crate) const GROUP: &str = "group:";
 
 /// The id of a session, for clients.
 pub(crate) fn session_id(id: &str) -> String {
@@ -16,6 +18,12 @@ pub(crate) fn session_id(id: &str) -> String {
 /// The agent's id of a session, of what a client sent: the same with or without its prefix.
 pub(crate) fn agent_session_id(id: &str) -> &str {
     id.strip_prefix(SESSION).unwrap_or(id)
+}
+
+/// The channel's own id of a group, of a sender: that of a group is `gw:CHANNEL/group:ID`.
+pub(crate) fn group_id(sender: &str) -> Option<&str> {
+    let (_, subject) = sender.strip_prefix("gw:")?.split_once('/')?;
+    subject.strip_prefix(GROUP)
 }
 
 /// A new id of an event that is not recorded.

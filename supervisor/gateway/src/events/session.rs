@@ -13,12 +13,55 @@ use super::ids::session_id;
 pub(crate) struct ChannelMessageEvent {
     pub session_id: String,
     pub channel: String,
+    /// Whose session it is in: of a group, `gw:CHANNEL/group:ID`.
     pub sender_id: String,
+    /// Of a message in a group: what people call who said it.
     pub sender_name: Option<String>,
     pub text: String,
+    /// Images and files that belong to it.
+    pub media: Vec<MediaInfo>,
+    /// Whether it was said in a group.
+    pub is_group: bool,
+    /// The channel's own id of the group.
+    pub group_id: Option<String>,
     /// The client's own id of the message, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
+}
+
+/// An image or file of a message, without its bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MediaInfo {
+    /// What people call it; may be empty.
+    pub name: String,
+    /// Such as image/png, as its bytes tell.
+    #[serde(rename = "type")]
+    pub media_type: String,
+    /// In bytes.
+    pub size: u64,
+    /// SHA-256 of the bytes, in hex.
+    pub digest: String,
+    /// Of an image, in pixels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Of an image, in pixels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub height: Option<u32>,
+}
+
+impl From<agent::MediaInfo> for MediaInfo {
+    fn from(media: agent::MediaInfo) -> Self {
+        let set = |pixels: u32| Some(pixels).filter(|pixels| *pixels > 0);
+        Self {
+            name: media.name,
+            media_type: media.media_type,
+            size: media.bytes,
+            digest: media.digest,
+            width: set(media.width),
+            height: set(media.height),
+        }
+    }
 }
 
 /// A session began.

@@ -4,8 +4,8 @@ use talon_proto::agent;
 use talon_proto::agent::event::Kind;
 
 use super::agent::{AgentResponse, AgentResponseDiscard, AgentThought};
-use super::ids::{message_id, new_message_id, session_id};
-use super::session::{ChannelMessageEvent, SessionCreated, SessionEvent};
+use super::ids::{group_id, message_id, new_message_id, session_id};
+use super::session::{ChannelMessageEvent, MediaInfo, SessionCreated, SessionEvent};
 use super::{Envelope, ServerEvent, chunk, translate};
 
 /// The envelopes of an event, in order.
@@ -70,12 +70,16 @@ fn events(session: &str, kind: Kind) -> Vec<ServerEvent> {
 
 fn said(session: &str, message: agent::MessageReceived) -> ServerEvent {
     let set = |text: String| Some(text).filter(|text| !text.is_empty());
+    let group = group_id(&message.sender).map(str::to_owned);
     ServerEvent::ChannelMessage(ChannelMessageEvent {
         session_id: session_id(session),
         channel: message.channel,
         sender_id: message.sender,
         sender_name: set(message.sender_name),
         text: message.text,
+        media: message.media.into_iter().map(MediaInfo::from).collect(),
+        is_group: group.is_some(),
+        group_id: group,
         client_id: set(message.client_id),
     })
 }
@@ -92,6 +96,8 @@ fn spoken(session: &str, piece: agent::Piece) -> ServerEvent {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn told(sequence: u64, kind: Kind) -> Vec<Envelope> {
@@ -119,5 +125,39 @@ mod tests {
         let ServerEvent::AgentResponse(said) = live.event else { panic!("{live:?}") };
         assert_eq!((said.attempt, said.offset, said.whole), (Some(3), Some(2), false));
         assert!(told(0, Kind::CaughtUp(agent::CaughtUp {})).is_empty());
+    }
+
+    #[test]
+    fn a_message_is_told_with_its_media_and_its_group() {
+        let of = |sender: &str, media: Vec<agent::MediaInfo>| {
+            let message = agent::MessageReceived {
+                text: "look".to_owned(),
+                channel: "telegram".to_owned(),
+                sender: sender.to_owned(),
+                media,
+                ..agent::MessageReceived::default()
+            };
+            let [told] = told(1024, Kind::Message(message)).try_into().unwrap();
+            serde_json::to_value(&told.event).unwrap()["payload"].clone()
+        };
+        let file = agent::MediaInfo {
+            media_type: "application/pdf".to_owned(),
+            name: "a.pdf".to_owned(),
+            bytes: 7,
+            digest: "d".to_owned(),
+            ..agent::MediaInfo::default()
+        };
+        let image = agent::MediaInfo { width: 3, height: 2, ..file.clone() };
+        let payload = of("gw:telegram/group:-100", vec![file, image]);
+        let file = json!({"name": "a.pdf", "type": "application/pdf", "size": 7, "digest": "d"});
+        let mut image = file.clone();
+        (image["width"], image["height"]) = (json!(3), json!(2));
+        assert_eq!(payload["media"], json!([file, image]));
+        assert_eq!((&payload["isGroup"], &payload["groupId"]), (&json!(true), &json!("-100")));
+        for sender in ["gw:telegram/42", "gw:telegram/42/group:7", "group:7", "local/group:7"] {
+            let payload = of(sender, Vec::new());
+            assert_eq!((&payload["isGroup"], &payload["groupId"]), (&json!(false), &Value::Null), "{sender}");
+            assert_eq!(payload["media"], json!([]));
+        }
     }
 }

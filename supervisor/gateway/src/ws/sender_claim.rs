@@ -1,11 +1,9 @@
 //! Whom a message is for: the caller itself, or a sender or group of the channel for which the caller's token speaks.
 
 use crate::events::client_message::ChannelMessage;
+use crate::events::ids::GROUP;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
-
-/// What the subject of a group begins with. No sender's does.
-const GROUP: &str = "group:";
 
 /// Who a message says that it is of.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use crate::events::ThinkingLevel;
 use crate::events::ids;
+use crate::events::session::MediaInfo;
 use crate::events::tool::ToolResultMetadata;
 use crate::events::translate;
 
@@ -51,7 +52,8 @@ struct SessionMetadata {
     model: String,
 }
 
-/// What a session wants otherwise than the configuration says.
+/// What a session wants otherwise than the configuration says. `model` and `thinkingLevel` are absent where it is as configured, which is
+/// decided for each turn: the model that answered last is in `metadata`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SessionConfig {
@@ -60,8 +62,7 @@ struct SessionConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ThinkingLevel>)]
     thinking_level: Option<String>,
-    /// Whether channels show arguments and results of calls; absent: they do not.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Whether channels show arguments and results of calls.
     verbose_level: bool,
 }
 
@@ -73,10 +74,11 @@ struct Message {
     /// user, assistant, system or tool
     role: String,
     content: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<MessageToolCall>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_results: Vec<MessageToolResult>,
+    /// Images and files that belong to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    media: Vec<MediaInfo>,
     /// In milliseconds since 1970.
     timestamp: u64,
     /// Of a person's message: where it was said.
@@ -183,6 +185,7 @@ impl Message {
             content: message.content,
             tool_calls: message.tool_calls.into_iter().map(call).collect(),
             tool_results: message.tool_results.into_iter().map(result).collect(),
+            media: message.media.into_iter().map(MediaInfo::from).collect(),
             timestamp: message.unix_ms,
             summary: message.summary,
             hooked: message.hooked,
