@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::{Stream, stream};
 use talon_event_bus::{Delivery, EventBus, EventKind, Payload, Subject, Subscription};
 use talon_proto::agent::ConfigChanged;
 use talon_proto::host::{Event, WatchEventsRequest};
 
 use crate::backends::Backends;
 use crate::events::session::ConfigUpdated;
+use crate::events::{Envelope, ServerEvent};
 use crate::identity::{Caller, Scope};
 
 /// What the supervisor calls a change that is in force.
@@ -35,20 +37,23 @@ impl ConfigUpdates {
     }
 }
 
-/// The next change. Those that were missed are left out: a client reads the configuration, not its changes.
-pub(crate) async fn next(updates: &mut Option<Subscription>) -> ConfigUpdated {
-    while let Some(subscription) = updates {
-        match subscription.next().await {
-            Some(Delivery::Event(event)) => {
-                if let Some(Payload::ConfigChanged(changed)) = &event.payload {
-                    return updated(changed);
+/// The changes of a subscription; none without one. It goes on as long as it is polled.
+pub(crate) fn events(subscription: Option<Subscription>) -> impl Stream<Item = Envelope> + Send {
+    stream::unfold(subscription, |subscription| async move {
+        let mut subscription = subscription?;
+        loop {
+            match subscription.next().await? {
+                Delivery::Event(event) => {
+                    if let Some(Payload::ConfigChanged(changed)) = &event.payload {
+                        let told = ServerEvent::ConfigUpdated(updated(changed));
+                        return Some((Envelope::now(told, event.unix_ms), Some(subscription)));
+                    }
                 }
+                // A client reads the configuration, not its changes.
+                Delivery::Missed(_) => {}
             }
-            Some(Delivery::Missed(_)) => {}
-            None => break,
         }
-    }
-    std::future::pending().await
+    })
 }
 
 /// Follows the supervisor's events for as long as it is polled. `may_watch`: whether the gateway's role suffices for that now.
@@ -86,6 +91,8 @@ fn updated(changed: &ConfigChanged) -> ConfigUpdated {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::StreamExt as _;
+
     use super::*;
 
     // Promises: GW-128
@@ -103,8 +110,10 @@ mod tests {
         for scope in [Scope::Chat, Scope::Operate, Scope::Channel] {
             assert!(updates.subscribe(&caller(scope)).is_none());
         }
-        let mut admin = updates.subscribe(&caller(Scope::Admin));
+        let mut admin = Box::pin(events(updates.subscribe(&caller(Scope::Admin))));
         updates.0.emit(Subject::NOBODY, Payload::ConfigChanged(changed));
-        assert_eq!(next(&mut admin).await, told);
+        let envelope = admin.next().await.expect("an event");
+        assert_eq!((envelope.event, envelope.sequence), (ServerEvent::ConfigUpdated(told), None));
+        assert!(events(None).boxed().next().await.is_none(), "others have none");
     }
 }

@@ -234,7 +234,9 @@ pub(crate) fn parse(text: &str) -> Result<(String, ClientMessage), ClientMessage
     };
     match message {
         Ok(ClientMessage::Resume(resume)) if resume.cursors.len() > MAX_CURSORS => {
-            let message = format!("a resume names at most {MAX_CURSORS} sessions: send several");
+            let message = format!(
+                "a resume names at most {MAX_CURSORS} sessions, as many as a connection goes on with: name the others on another connection"
+            );
             Err(ClientMessageError { reply_to: Some(id), reason: "bad_payload", message })
         }
         Ok(message) => Ok((id, message)),

@@ -1,5 +1,6 @@
 //! The recorded and live events of a caller's sessions, as one sequence that outlives the agent: after a restart it goes on from the last
-//! recorded event of each session that was given out. Where it knows none of a session, it goes on from when it began.
+//! recorded event of each session that was given out. Where it knows none of a session, it goes on from when it began. Its cursors are
+//! limited: whose events may be missing for that is told as an error.
 
 mod changed;
 
@@ -14,10 +15,14 @@ use tonic::{Code, Status, Streaming};
 
 use self::changed::changed_since;
 use crate::app::App;
+use crate::clock::unix_ms;
+use crate::events::agent::ErrorEvent;
 use crate::events::ids::agent_session_id;
+use crate::events::{Envelope, ServerEvent};
 use crate::identity::Caller;
 
-/// The most sessions whose cursors one sequence keeps. Of those beyond, what happens while the agent restarts is not told.
+/// The most sessions whose cursors one sequence keeps: as many as one `resume` names. Of those beyond, what happened before a `resume`, or
+/// while the agent restarts, is not told; an error says of how many.
 pub(crate) const MAX_CURSORS: usize = 1024;
 /// How long to wait for an agent that is not there, at first and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -38,6 +43,8 @@ pub(crate) struct SessionEvents {
     since: Option<u64>,
     /// Sessions that are told from then on although they have a cursor.
     from_since: HashSet<String>,
+    /// How many sessions changed while nobody told it, and have no place among the cursors; nobody was told so yet.
+    unplaced: usize,
     /// It was connected before, so that something may have happened meanwhile.
     is_again: bool,
     /// How often [`SessionEvents::resume`] was called.
@@ -73,6 +80,7 @@ impl SessionEvents {
             cursors,
             since,
             from_since,
+            unplaced: 0,
             is_again,
             resumed,
             stream,
@@ -88,22 +96,39 @@ impl SessionEvents {
     }
 
     /// Goes on after these events of sessions; those that the caller's credential is not for are left out. Others are told from `since` on,
-    /// in milliseconds since 1970.
-    pub(crate) fn resume<'s>(&mut self, after: impl IntoIterator<Item = (&'s str, u64)>, since: Option<u64>) {
+    /// in milliseconds since 1970. How many of the sessions have no place, as [`MAX_CURSORS`] have one: [`too_many_sessions`] is for them.
+    pub(crate) fn resume<'s>(
+        &mut self,
+        after: impl IntoIterator<Item = (&'s str, u64)>,
+        since: Option<u64>,
+    ) -> usize {
         if let Some(since) = since {
             self.since = Some(since);
             self.is_again = true;
         }
+        let mut unplaced = HashSet::new();
         for (session, after) in after {
             let id = agent_session_id(session);
             let is_open = self.caller.session.as_deref().is_none_or(|only| agent_session_id(only) == id);
-            if is_open && (self.cursors.len() < MAX_CURSORS || self.cursors.contains_key(id)) {
+            if !is_open {
+                continue;
+            }
+            if self.cursors.len() < MAX_CURSORS || self.cursors.contains_key(id) {
                 self.cursors.insert(id.to_owned(), after);
                 self.from_since.remove(id);
+            } else {
+                unplaced.insert(id);
             }
         }
         self.resumed += 1;
         self.disconnect();
+        unplaced.len()
+    }
+
+    /// What is to be told of sessions that changed while nobody told it and have no place among the cursors; once.
+    pub(crate) fn take_error(&mut self) -> Option<Envelope> {
+        let sessions = std::mem::take(&mut self.unplaced);
+        (sessions > 0).then(|| too_many_sessions(sessions, None))
     }
 
     /// From when on sessions without a cursor are told, for who goes on later.
@@ -177,18 +202,33 @@ impl SessionEvents {
                 return Ok(true);
             }
         };
-        let mut found = false;
-        for id in changed {
-            if self.cursors.len() < MAX_CURSORS && !self.cursors.contains_key(&id) {
-                self.cursors.insert(id.clone(), 0);
-                self.from_since.insert(id);
-                found = true;
-            }
-        }
+        let found = self.place(changed);
         if found {
             self.disconnect();
         }
         Ok(found)
+    }
+
+    /// Gives sessions that changed cursors, so that they are told from `since` on. Whether any has a new one; those without a place are
+    /// counted once all others have theirs.
+    fn place(&mut self, changed: Vec<String>) -> bool {
+        let (mut found, mut unplaced) = (false, 0);
+        for id in changed {
+            if self.cursors.contains_key(&id) {
+                continue;
+            }
+            if self.cursors.len() < MAX_CURSORS {
+                self.cursors.insert(id.clone(), 0);
+                self.from_since.insert(id);
+                found = true;
+            } else {
+                unplaced += 1;
+            }
+        }
+        if !found {
+            self.unplaced = unplaced;
+        }
+        found
     }
 
     /// Whether an event of a session without a cursor of its own happened before what is told.
@@ -233,6 +273,24 @@ impl SessionEvents {
     }
 }
 
+/// Says of how many sessions events may be missing, since [`MAX_CURSORS`] others have cursors, and what to do. `reply_to`: the `resume` that
+/// names them, if one does.
+pub(crate) fn too_many_sessions(sessions: usize, reply_to: Option<String>) -> Envelope {
+    let message = format!(
+        "sessions whose earlier events are not told, only those from now on: {sessions}. A connection keeps the cursors of {MAX_CURSORS} \
+         sessions: resume fewer on each, and the others on another connection"
+    );
+    let event = ErrorEvent {
+        session_id: None,
+        reply_to,
+        reason: "too_many_sessions".to_owned(),
+        message,
+        partial: None,
+        retry_after: None,
+    };
+    Envelope::now(ServerEvent::Error(event), unix_ms())
+}
+
 /// Errors that another attempt does not help.
 fn is_final(code: Code) -> bool {
     matches!(
@@ -244,3 +302,6 @@ fn is_final(code: Code) -> bool {
             | Code::OutOfRange
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 use super::stream::{sent, serve};
 use crate::access::{require_chat, session};
 use crate::app::App;
+use crate::config_updates;
 use crate::events::Envelope;
 use crate::events::ids::session_id;
 use crate::events::session_envelopes::envelopes;
@@ -37,7 +38,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(all)).routes(routes!(one))
 }
 
-/// The events of all sessions of the caller, from now on, or from where `Last-Event-ID` says. Each is an envelope as over WebSocket.
+/// The events that a WebSocket of the caller gets, from now on, or those of sessions from where `Last-Event-ID` says. Each is an envelope.
 #[utoipa::path(
     get, path = "/api/events", tag = "sessions",
     responses((status = OK, body = Envelope, content_type = "text/event-stream"))
@@ -46,11 +47,13 @@ async fn all(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Resu
     require_chat(&caller)?;
     let mut events = SessionEvents::of_caller(app.clone(), caller.clone());
     if let Some(ResumePoint { since, cursors }) = last_seen(&headers)? {
-        events.resume(cursors.iter().map(|(session, after)| (session.as_str(), *after)), since);
+        // An id has fewer cursors than there are places.
+        let cursors = cursors.iter().map(|(session, after)| (session.as_str(), *after));
+        let _unplaced = events.resume(cursors, since);
     }
     let ghosts = GhostFeed::of_caller(app.clone(), caller.clone());
-    let tasks = app.task_updates.subscribe(&caller);
-    Ok(follow(&app, &caller, events, ghosts, tasks))
+    let (tasks, config) = (app.task_updates.subscribe(&caller), app.config_updates.subscribe(&caller));
+    Ok(follow(&app, &caller, events, ghosts, tasks, config))
 }
 
 /// The events of one session, from its beginning, or from where `Last-Event-ID` says.
@@ -70,7 +73,7 @@ async fn one(
     let mut cursors = seen.map(|seen| seen.cursors).unwrap_or_default().into_iter();
     let after = cursors.find(|(session, _)| *session == outside).map_or(0, |(_, after)| after);
     let events = SessionEvents::of_session(app.clone(), caller.clone(), &id, after);
-    Ok(follow(&app, &caller, events, None, None))
+    Ok(follow(&app, &caller, events, None, None, None))
 }
 
 fn follow(
@@ -79,6 +82,7 @@ fn follow(
     events: SessionEvents,
     ghosts: Option<GhostFeed>,
     tasks: Option<Subscription>,
+    config: Option<Subscription>,
 ) -> Response {
     let events = stream::unfold(events, |mut events| async move {
         let event = events.next().await.ok()?;
@@ -88,14 +92,16 @@ fn follow(
         let last = envelopes.len();
         // An event that is not recorded changes no cursor, so it has no id; of several it is seen with the last one.
         let has_id = |place: usize| recorded && place == last;
-        let written: Vec<Result<Event, Infallible>> = (1..)
+        let told = (1..)
             .zip(&envelopes)
-            .map(|(place, envelope)| Ok(if has_id(place) { sent(envelope).id(&id) } else { sent(envelope) }))
-            .collect();
+            .map(|(place, envelope)| Ok(if has_id(place) { sent(envelope).id(&id) } else { sent(envelope) }));
+        let error = events.take_error().map(|error| Ok(sent(&error)));
+        let written: Vec<Result<Event, Infallible>> = told.chain(error).collect();
         Some((stream::iter(written), events))
     });
     // They are beside the sessions: no cursor of an id is theirs.
     let beside = stream::select(ghosts::events(ghosts), task_updates::events(tasks));
+    let beside = stream::select(beside, config_updates::events(config));
     let beside = beside.map(|envelope| Some(Ok(sent(&envelope))));
     // It ends with the events of the sessions.
     let events = events.flatten().map(Some).chain(stream::iter([None]));

@@ -17,15 +17,13 @@ use super::event_subscription::EventSubscription;
 use super::outbox::{Outbox, OutboxReader, outbox};
 use crate::access::require_chat;
 use crate::app::App;
-use crate::clock::unix_ms;
 use crate::config_updates;
 use crate::events::client_message::{Resume, parse};
 use crate::events::session_envelopes::envelopes;
-use crate::events::{Envelope, ServerEvent};
 use crate::ghosts::GhostFeed;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
-use crate::session_events::SessionEvents;
+use crate::session_events::{SessionEvents, too_many_sessions};
 use crate::task_updates;
 
 /// How often a client is asked whether it is there: below the minute after which proxies forget an idle connection.
@@ -188,17 +186,25 @@ async fn follow(
     caller: &Caller,
     outbox: Outbox,
     mut events: SessionEvents,
-    mut resumes: mpsc::Receiver<Resume>,
+    mut resumes: mpsc::Receiver<(String, Resume)>,
 ) -> End {
     if caller.scopes.contain(Scope::Channel) || require_chat(caller).is_err() {
         return pending().await;
     }
     loop {
+        if let Some(error) = events.take_error()
+            && outbox.push(&error).await.is_err()
+        {
+            return End::Gone;
+        }
         let event = tokio::select! {
             event = events.next() => event,
-            Some(resume) = resumes.recv() => {
+            Some((id, resume)) = resumes.recv() => {
                 let cursors = resume.cursors.iter().map(|cursor| (cursor.session_id.as_str(), cursor.after));
-                events.resume(cursors, resume.since);
+                let unplaced = events.resume(cursors, resume.since);
+                if unplaced > 0 && outbox.push(&too_many_sessions(unplaced, Some(id))).await.is_err() {
+                    return End::Gone;
+                }
                 continue;
             }
         };
@@ -219,14 +225,13 @@ async fn follow(
 
 /// Tells of changes of the configuration, if the caller may read it.
 async fn tell_config(app: &App, caller: &Caller, outbox: Outbox) -> End {
-    let mut updates = app.config_updates.subscribe(caller);
-    loop {
-        let update = config_updates::next(&mut updates).await;
-        let envelope = Envelope::now(ServerEvent::ConfigUpdated(update), unix_ms());
+    let mut updates = pin!(config_updates::events(app.config_updates.subscribe(caller)));
+    while let Some(envelope) = updates.next().await {
         if outbox.push(&envelope).await.is_err() {
             return End::Gone;
         }
     }
+    pending().await
 }
 
 /// Tells of runs of jobs, if the caller operates.

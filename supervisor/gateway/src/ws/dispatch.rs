@@ -69,7 +69,7 @@ impl Dispatch {
             ClientMessage::ConfirmationAnswer(answer) => self.confirm(answer).await,
             ClientMessage::ClarificationAnswer(answer) => self.clarify(answer).await,
             ClientMessage::TurnCancel(cancel) => self.cancel(cancel).await,
-            ClientMessage::Resume(resume) => self.resume(resume).await,
+            ClientMessage::Resume(resume) => self.resume(&id, resume).await,
             ClientMessage::SessionUpdate(update) => self.update(update).await,
         };
         match done {
@@ -214,12 +214,12 @@ impl Dispatch {
         Ok(Ok(()))
     }
 
-    async fn resume(&self, resume: Resume) -> Result<(), Problem> {
+    async fn resume(&self, id: &str, resume: Resume) -> Result<(), Problem> {
         if self.speaks_for_others {
             let detail = "a channel's token follows its senders turn by turn: send the message again, under the same id";
             return Err(Problem::new(ProblemKind::Unprocessable, detail));
         }
-        self.following.resume(resume).await;
+        self.following.resume(id, resume).await;
         Ok(())
     }
 

@@ -17,7 +17,8 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The messages' end of what a connection follows. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct EventSubscription {
-    resumes: mpsc::Sender<Resume>,
+    /// With the ids of their messages.
+    resumes: mpsc::Sender<(String, Resume)>,
     /// How many were put there.
     asked: Arc<AtomicU64>,
     progress: Progress,
@@ -25,15 +26,15 @@ pub(super) struct EventSubscription {
 
 impl EventSubscription {
     /// Cursors go to `resumes`; `progress` says how many of them were taken.
-    pub(super) fn new(resumes: mpsc::Sender<Resume>, progress: Progress) -> Self {
+    pub(super) fn new(resumes: mpsc::Sender<(String, Resume)>, progress: Progress) -> Self {
         Self { resumes, asked: Arc::default(), progress }
     }
 
-    /// Goes on from the client's cursors.
-    pub(super) async fn resume(&self, resume: Resume) {
+    /// Goes on from the client's cursors, those of the message with this id.
+    pub(super) async fn resume(&self, id: &str, resume: Resume) {
         self.asked.fetch_add(1, Ordering::Relaxed);
         // Whoever would take it has ended only with the connection.
-        let _taken = self.resumes.send(resume).await;
+        let _taken = self.resumes.send((id.to_owned(), resume)).await;
     }
 
     /// How many cursors were put before, for [`EventSubscription::wait`].
