@@ -2205,7 +2205,7 @@ export type ServerEvent = {
   payload: SessionEvent;
   type: "session.deleted";
 } | {
-  /** The configuration changed. */
+  /** The configuration changed (scope admin). */
   payload: ConfigUpdated;
   type: "config.updated";
 } | {
@@ -2625,7 +2625,7 @@ export interface Routes {
   "GET /api/costs": { body: undefined; answer: Costs; };
   /** Runs the doctor, or has its latest report (scope operate). */
   "GET /api/doctor": { body: undefined; answer: Diagnosis; };
-  /** The events of all sessions of the caller, from now on, or from where `Last-Event-ID` says. Each is an envelope as over WebSocket. */
+  /** The events that a WebSocket of the caller gets, from now on, or those of sessions from where `Last-Event-ID` says. Each is an envelope. */
   "GET /api/events": { body: undefined; answer: never; event: Envelope; };
   /** The entries of `extensions` (scope operate). */
   "GET /api/extensions": { body: undefined; answer: PageExtension; };

@@ -90,7 +90,7 @@ pub(crate) enum ServerEvent {
     /// A session is not there, or no more.
     #[serde(rename = "session.deleted")]
     SessionDeleted(SessionEvent),
-    /// The configuration changed.
+    /// The configuration changed (scope admin).
     #[serde(rename = "config.updated")]
     ConfigUpdated(ConfigUpdated),
     /// What a watcher saw, before anything is decided about it.
