@@ -25,7 +25,7 @@ test: deps-everything ## runs every test; installs what they need while it build
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 10,000 sessions of one sender, 1,000 readers that stall and floods of connections and sessions, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, of watcher and agent, a watched tree of a million files, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, 1,000 sessions that stream at once, 10,000 sessions of one sender, 1,000 readers that stall and floods of connections and sessions, ten times as many made-up requests to every route of the gateway, kills of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, of watcher and agent, a watched tree of a million files, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
@@ -33,6 +33,7 @@ long: deps deps-test ## runs the tests that take minutes and are left out of `ma
 	@TALON_TEST_KILLS=100 cargo nextest run --locked -p talon-tests --test gateway_events killed_
 	@TALON_TEST_SESSIONS=10000 cargo nextest run --locked -p talon-tests --test gateway --no-capture so_many_sessions
 	@TALON_TEST_CROWD=1000 cargo nextest run --locked -p talon-tests --test gateway_events --no-capture crowd:: floods::
+	@TALON_TEST_EXAMPLES=40 cargo nextest run --locked -p talon-tests --test gateway_contract no_request_gets
 	@TALON_TEST_SCRIPT_CHANGES=100 cargo nextest run --locked -p talon-lua --test reload_under_load
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
 	@cargo build --quiet --locked -p valkey -p hello -p talon-tests --bins

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 use talon_tests::http::Answer;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 
-use talon_tests::gateway_client::{Setting, says, start_with_gateway};
+use talon_tests::gateway_client::{Setting, WAIT, says, start_with_gateway};
 
 /// A gateway whose administrators may do everything that a supervisor lets them.
 async fn start() -> Setting {
@@ -219,6 +221,15 @@ async fn a_change_that_needs_a_restart_says_so_and_administrators_hear_of_change
     let setting = start().await;
     let token = admin(&setting).await;
     let mut socket = setting.socket(&token).await;
+    // A server-sent event says the same.
+    let mut stream = TcpStream::connect(setting.address).await.expect("it listens");
+    let request = format!(
+        "GET /api/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\r\n",
+        setting.address
+    );
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut lines = BufReader::new(stream).lines();
+    while !lines.next_line().await.expect("a head").expect("a head").is_empty() {}
     // The gateway follows the supervisor's events before it answers this, or at the next attempt: the change is repeated until it is told.
     let mut level = ["warn", "info"].into_iter().cycle();
     let update = loop {
@@ -233,5 +244,15 @@ async fn a_change_that_needs_a_restart_says_so_and_administrators_hear_of_change
     };
     assert!(update["payload"]["keys"].as_array().expect("keys").contains(&json!("log.level")), "{update}");
     assert_eq!(update["payload"]["needsRestart"], json!(["agent.enabled"]), "{update}");
+    let told = tokio::time::timeout(WAIT, async {
+        loop {
+            let line = lines.next_line().await.expect("a line").expect("it goes on");
+            if line.starts_with("data:") && line.contains("config.updated") {
+                return line;
+            }
+        }
+    });
+    let told = told.await.expect("in time");
+    assert!(told.contains("log.level") && told.contains("agent.enabled"), "{told}");
     setting.supervisor.stop().await;
 }
