@@ -180,7 +180,7 @@ fn messages(schemas: &Value, prefix: &str, events: &str, envelope: &Value) -> Me
 
 /// What stands around an event: the part of an envelope's schema that is not the event.
 fn envelope_of(schemas: &Value, name: &str) -> Value {
-    let parts = schemas[name]["allOf"].as_array().into_iter().flatten();
+    let mut parts = schemas[name]["allOf"].as_array().into_iter().flatten();
     parts.find(|part| part.get("properties").is_some()).cloned().unwrap_or(Value::Null)
 }
 
