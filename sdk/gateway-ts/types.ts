@@ -526,7 +526,15 @@ export interface ChannelMessageEvent {
   channel: string;
   /** The client's own id of the message, if it gave one. */
   clientId?: string | null;
+  /** The channel's own id of the group. */
+  groupId?: string | null;
+  /** Whether it was said in a group. */
+  isGroup: boolean;
+  /** Images and files that belong to it. */
+  media: Array<MediaInfo>;
+  /** Whose session it is in: of a group, `gw:CHANNEL/group:ID`. */
   senderId: string;
+  /** Of a message in a group: what people call who said it. */
   senderName?: string | null;
   sessionId: string;
   text: string;
@@ -1213,6 +1221,21 @@ export interface MediaFile {
   /** What people call it. */
   name?: string;
 }
+/** An image or file of a message, without its bytes. */
+export interface MediaInfo {
+  /** SHA-256 of the bytes, in hex. */
+  digest: string;
+  /** Of an image, in pixels. */
+  height?: number | null;
+  /** What people call it; may be empty. */
+  name: string;
+  /** In bytes. */
+  size: number;
+  /** Such as image/png, as its bytes tell. */
+  type: string;
+  /** Of an image, in pixels. */
+  width?: number | null;
+}
 /** Something that the agent remembers. */
 export interface Memory {
   content: string;
@@ -1233,6 +1256,8 @@ export interface Message {
   /** What hooks made of a person's message, as the model was asked; of an answer, what the model had written before. Scope operate alone. */
   hooked?: string | null;
   id: string;
+  /** Images and files that belong to it. */
+  media?: Array<MediaInfo>;
   /** user, assistant, system or tool */
   role: string;
   /** Of a person's message in a group: who said it. */
@@ -1241,8 +1266,8 @@ export interface Message {
   summary?: boolean;
   /** In milliseconds since 1970. */
   timestamp: number;
-  toolCalls?: Array<MessageToolCall>;
-  toolResults?: Array<MessageToolResult>;
+  toolCalls: Array<MessageToolCall>;
+  toolResults: Array<MessageToolResult>;
 }
 export interface MessageToolCall {
   args: unknown;
@@ -2270,12 +2295,12 @@ export interface SessionChange {
   /** Whether channels show arguments and results of calls. */
   verboseLevel?: boolean | null;
 }
-/** What a session wants otherwise than the configuration says. */
+/** What a session wants otherwise than the configuration says. `model` and `thinkingLevel` are absent where it is as configured, which is decided for each turn: the model that answered last is in `metadata`. */
 export interface SessionConfig {
   model?: string | null;
   thinkingLevel?: ThinkingLevel | null;
-  /** Whether channels show arguments and results of calls; absent: they do not. */
-  verboseLevel?: boolean;
+  /** Whether channels show arguments and results of calls. */
+  verboseLevel: boolean;
 }
 /** A session began. */
 export interface SessionCreated {
