@@ -231,17 +231,12 @@ pub(crate) async fn channel(asked: ChannelRequest, cx: Context) -> Result<Channe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::unreachable_api;
     use crate::inbound::AppUser;
 
     #[tokio::test]
     async fn who_opens_the_channel_is_told_that_nothing_is_connected() {
-        let api = Api {
-            base: String::new(),
-            allow_http: false,
-            trust: None,
-            bot_token: "xoxb-17653672481-secret".to_owned(),
-            app_token: "xapp-1-A123ABC456-secret".to_owned(),
-        };
+        let api = unreachable_api();
         let listener = Arc::new(Listener {
             api: api.clone(),
             own: AppUser { user_id: "U0TALON".to_owned(), user: "talon".to_owned(), team_id: String::new() },

@@ -169,6 +169,18 @@ fn lacking_scopes(scopes: &str) -> Vec<&'static str> {
 /// Who asks.
 const USER_AGENT_TEXT: &str = concat!("talon-slack/", env!("CARGO_PKG_VERSION"));
 
+/// Of tests that ask it nothing.
+#[cfg(test)]
+pub(crate) fn unreachable_api() -> Api {
+    Api {
+        base: String::new(),
+        allow_http: false,
+        trust: None,
+        bot_token: "xoxb-17653672481-secret".to_owned(),
+        app_token: "xapp-1-A123ABC456-secret".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,13 +195,7 @@ mod tests {
     // Promises: GW-282
     #[test]
     fn what_is_said_has_no_token_in_it() {
-        let api = Api {
-            base: String::new(),
-            allow_http: false,
-            trust: None,
-            bot_token: "xoxb-17653672481-secret".to_owned(),
-            app_token: "xapp-1-A123ABC456-secret".to_owned(),
-        };
+        let api = unreachable_api();
         let said = api.later("at xoxb-17653672481-secret and xapp-1-A123ABC456-secret").to_string();
         assert_eq!(said, "at [hidden] and [hidden]");
     }

@@ -42,6 +42,7 @@ pub mod answer;
 pub mod approval;
 pub mod budget;
 mod bus;
+mod cache_key;
 mod channels;
 mod completions;
 pub mod compress;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use talon_listen::{Place, PlaceLimitError, PlaceLimiter, PlaceLimits};
+use talon_listen::{PlaceLimitError, PlaceLimiter, PlaceLimits, PlacePermit};
 
 use crate::identity::Caller;
 use crate::settings::Limits;
@@ -18,7 +18,7 @@ pub(crate) struct SocketCounters {
 }
 
 /// The place of an open connection, until it is dropped.
-pub(crate) type SocketPlace = Place<Arc<str>>;
+pub(crate) type SocketPlace = PlacePermit<Arc<str>>;
 
 /// There are as many connections as there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

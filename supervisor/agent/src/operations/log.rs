@@ -48,7 +48,7 @@ impl QueuedOperation {
 }
 
 /// A place in the queue for one operation.
-pub(super) type Place = OwnedPermit<QueuedOperation>;
+pub(super) type QueuePermit = OwnedPermit<QueuedOperation>;
 
 /// Has operations recorded.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl OperationLog {
     }
 
     /// A place for an operation that has not begun; `None` if the supervisor hangs or is gone.
-    pub(super) async fn reserve(&self, operation: &Operation) -> Option<Place> {
+    pub(super) async fn reserve(&self, operation: &Operation) -> Option<QueuePermit> {
         match self.unless_stuck(Some(operation), self.sender.clone().reserve_owned()).await {
             Some(Ok(place)) => Some(place),
             // The control socket is gone, and so is this process soon.
@@ -91,13 +91,13 @@ impl OperationLog {
     }
 
     /// Writes an operation, and waits until that is done, or the supervisor hangs or is gone.
-    pub(super) async fn write(&self, place: Place, operation: Operation) {
+    pub(super) async fn write(&self, place: QueuePermit, operation: Operation) {
         let written = self.put(place, Some(operation.clone()));
         let _supervisor_gone = self.unless_stuck(Some(&operation), written).await;
     }
 
     /// Writes an operation for which nobody can wait.
-    pub(super) fn write_later(&self, place: Place, operation: Operation) {
+    pub(super) fn write_later(&self, place: QueuePermit, operation: Operation) {
         let _unawaited = self.put(place, Some(operation));
     }
 
@@ -109,7 +109,7 @@ impl OperationLog {
         }
     }
 
-    fn put(&self, place: Place, operation: Option<Operation>) -> oneshot::Receiver<()> {
+    fn put(&self, place: QueuePermit, operation: Option<Operation>) -> oneshot::Receiver<()> {
         let (written, waits) = oneshot::channel();
         let all_written = Arc::clone(&self.all_written);
         place.send(QueuedOperation { operation: operation.map(bounded), all_written, written });

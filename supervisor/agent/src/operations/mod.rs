@@ -1,7 +1,7 @@
 //! What clients change, and the agent by itself, for the supervisor's audit log.
 //!
 //! ```text
-//! a request that changes something ─ OperationRecording ─► OperationLog ─► run: Pace ─ control socket ─► the supervisor's log
+//! a request that changes something ─ OperationRecording ─► OperationLog ─► run: RateLimit ─ control socket ─► the supervisor's log
 //! ```
 //!
 //! A client is answered once the packet with its operation was written to the control socket: what was told as done is recorded,
@@ -9,7 +9,7 @@
 
 mod log;
 mod outcome;
-mod pace;
+mod rate_limit;
 mod recording;
 mod subject;
 #[cfg(test)]
@@ -17,6 +17,6 @@ mod tests;
 
 pub(crate) use log::OperationLog;
 pub(crate) use outcome::OperationOutcome;
-pub(crate) use pace::Pace;
+pub(crate) use rate_limit::RateLimit;
 pub(crate) use recording::OperationRecording;
 pub(crate) use subject::{NO_ID, decided_subject, digest, id};

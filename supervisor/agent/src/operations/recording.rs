@@ -5,14 +5,14 @@ use std::sync::Arc;
 use talon_proto::agent::{Operation, OperationClient};
 use tokio::time::Instant;
 
-use super::log::{OperationLog, Place};
+use super::log::{OperationLog, QueuePermit};
 use super::outcome::OperationOutcome;
 
 /// The recording of one operation in flight. Dropped without its end, it says that nobody knows what became of it.
 pub(crate) struct OperationRecording {
     log: Arc<OperationLog>,
     /// `None` if it cannot be recorded, or is.
-    place: Option<Place>,
+    place: Option<QueuePermit>,
     operation: Operation,
     began: Instant,
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use super::log::{CUT, MAX_TEXT_BYTES, QueuedOperation};
-use super::{NO_ID, OperationLog, OperationOutcome, OperationRecording, Pace, digest, id};
+use super::{NO_ID, OperationLog, OperationOutcome, OperationRecording, RateLimit, digest, id};
 
 /// The most requests at once.
 const REQUESTS: u32 = 16;
@@ -216,12 +216,12 @@ proptest! {
         // The most operations of a minute that the supervisor takes.
         const ALLOWED: usize = 60_000;
         let start = Instant::now() + Duration::from_secs(60);
-        let (mut pace, mut now, mut times) = (Pace::new(start), start, Vec::new());
+        let (mut rate_limit, mut now, mut times) = (RateLimit::new(start), start, Vec::new());
         for gap in gaps {
             now += Duration::from_micros(gap);
             // A crowd at once.
             for _ in 0..400 {
-                now = pace.next(now);
+                now = rate_limit.next(now);
                 times.push(now);
             }
         }

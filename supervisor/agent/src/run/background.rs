@@ -12,7 +12,7 @@ use crate::agent::Agent;
 use crate::journal::SessionFact;
 use crate::media_store::EXPIRY_INTERVAL;
 use crate::notify::room_changed;
-use crate::operations::Pace;
+use crate::operations::RateLimit;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
@@ -111,11 +111,11 @@ pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl
 pub(super) async fn report_operations(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
     // Ended, it drops the queue, so that nobody waits for a supervisor that is gone.
     let Some(mut queue) = agent.operations.queue() else { return };
-    let mut pace = Pace::new(Instant::now());
+    let mut rate_limit = RateLimit::new(Instant::now());
     while let Some(mut queued) = queue.recv().await {
         if let Some(operation) = queued.take() {
             let now = Instant::now();
-            let at = pace.next(now);
+            let at = rate_limit.next(now);
             if at > now {
                 sleep_until(at).await;
             }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use talon_agent_settings::LimitKeys;
-use talon_listen::{Place, PlaceLimitError, PlaceLimiter, PlaceLimits};
+use talon_listen::{PlaceLimitError, PlaceLimiter, PlaceLimits, PlacePermit};
 use tonic::Status;
 
 /// The place of a stream, until it is dropped.
-pub(super) type FollowPlace = Place<Arc<str>>;
+pub(super) type FollowPlace = PlacePermit<Arc<str>>;
 
 /// Counts streams of one kind.
 #[derive(Debug)]

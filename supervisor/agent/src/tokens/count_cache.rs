@@ -2,9 +2,10 @@
 //! tokenizer takes milliseconds for what a hash takes microseconds.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
+
+use crate::cache_key::{CacheKey, CacheKeys};
 
 /// The shortest text that is remembered. 1 KiB: a shorter one is counted in a fraction of a millisecond.
 const MIN_BYTES: usize = 1 << 10;
@@ -15,9 +16,8 @@ const MAX_TEXTS: usize = 4096;
 /// The counts of one tokenizer.
 #[derive(Debug, Default)]
 pub(super) struct CountCache {
-    /// Keys are of 128 bits and differ in each process, so that no two texts are taken for the same.
-    hashers: [RandomState; 2],
-    counts: Mutex<HashMap<[u64; 2], usize>>,
+    keys: CacheKeys,
+    counts: Mutex<HashMap<CacheKey, usize>>,
 }
 
 impl CountCache {
@@ -26,7 +26,7 @@ impl CountCache {
         if text.len() < MIN_BYTES {
             return count(text);
         }
-        let key = self.hashers.each_ref().map(|hasher| hasher.hash_one(text));
+        let key = self.keys.of(text);
         let known = self.counts.lock().get(&key).copied();
         if let Some(tokens) = known {
             return tokens;

@@ -1,7 +1,6 @@
 //! Tools by their declarations. Turns offer mostly the same ones, and each would be sanitized, and its schema compiled, with every turn.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use talon_proto::plugin::Action;
 
 use super::offered_tool::Tool;
+use crate::cache_key::{CacheKey, CacheKeys};
 
 /// The most bytes of declarations whose tools are kept. 1 MiB: some hundred plugins. At it all are forgotten, and made anew.
 const MAX_BYTES: usize = 1 << 20;
@@ -25,14 +25,13 @@ pub(super) fn tool(plugin: &str, action: &Action) -> Arc<Tool> {
 
 #[derive(Default)]
 struct ToolCache {
-    /// Keys are of 128 bits and differ in each process, so that no two declarations are taken for the same.
-    hashers: [RandomState; 2],
+    keys: CacheKeys,
     kept: Mutex<KeptTools>,
 }
 
 #[derive(Default)]
 struct KeptTools {
-    tools: HashMap<[u64; 2], Arc<Tool>>,
+    tools: HashMap<CacheKey, Arc<Tool>>,
     bytes: usize,
     patterns: usize,
 }
@@ -40,7 +39,7 @@ struct KeptTools {
 impl ToolCache {
     fn tool(&self, plugin: &str, action: &Action) -> Arc<Tool> {
         let declaration = action.encode_to_vec();
-        let key = self.hashers.each_ref().map(|hasher| hasher.hash_one((plugin, &declaration)));
+        let key = self.keys.of((plugin, &declaration));
         let known = self.kept.lock().tools.get(&key).cloned();
         if let Some(tool) = known {
             return tool;

@@ -39,7 +39,7 @@ struct KeyRequests<T> {
 }
 
 /// The place of one who waits.
-struct Place<'r, K: Hash + Eq, T> {
+struct WaiterGuard<'r, K: Hash + Eq, T> {
     requests: &'r SharedRequests<K, T>,
     key: K,
 }
@@ -64,7 +64,7 @@ where
         answer.unwrap_or_else(|| resume_unwind(Box::new("a request that others wait for as well panicked")))
     }
 
-    fn join<F>(&self, key: K, request: impl FnOnce() -> F) -> (SharedAnswer<T>, Place<'_, K, T>)
+    fn join<F>(&self, key: K, request: impl FnOnce() -> F) -> (SharedAnswer<T>, WaiterGuard<'_, K, T>)
     where
         F: Future<Output = T> + Send + 'static,
     {
@@ -74,7 +74,7 @@ where
             && !latest.begun.load(Ordering::Acquire)
         {
             latest.waiting += 1;
-            return (latest.answer.clone(), Place { requests: self, key });
+            return (latest.answer.clone(), WaiterGuard { requests: self, key });
         }
         let (before, waiting) = match requests.get(&key) {
             Some(latest) => (Some(latest.answer.clone()), latest.waiting),
@@ -92,11 +92,11 @@ where
         let answer: SharedAnswer<T> = answer.boxed().shared();
         let latest = KeyRequests { answer: answer.clone(), begun, waiting: waiting + 1 };
         requests.insert(key.clone(), latest);
-        (answer, Place { requests: self, key })
+        (answer, WaiterGuard { requests: self, key })
     }
 }
 
-impl<K: Hash + Eq, T> Drop for Place<'_, K, T> {
+impl<K: Hash + Eq, T> Drop for WaiterGuard<'_, K, T> {
     fn drop(&mut self) {
         let mut requests = self.requests.0.lock();
         let Some(latest) = requests.get_mut(&self.key) else { return };

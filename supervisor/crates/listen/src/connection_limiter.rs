@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::place_limiter::{Place, PlaceLimitError, PlaceLimiter, PlaceLimits};
+use super::place_limiter::{PlaceLimitError, PlaceLimiter, PlaceLimits, PlacePermit};
 
 /// Counts connections, or requests, in total and per uid, or per another key that stands for one user.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct ConnectionLimiter<K: Hash + Eq + Clone = u32> {
 }
 
 /// A permit, released on drop.
-pub type ConnectionPermit<K = u32> = Place<K>;
+pub type ConnectionPermit<K = u32> = PlacePermit<K>;
 
 impl<K: Hash + Eq + Clone> ConnectionLimiter<K> {
     /// A limiter with a total limit and a limit per uid.

@@ -36,7 +36,7 @@ pub use byte_limiter::{ByteLimiter, BytePermit, UnreadBody};
 pub use connection_limiter::{ConnectionLimiter, ConnectionPermit};
 pub use path::ShortPath;
 pub use permit_body::PermitBody;
-pub use place_limiter::{Place, PlaceLimitError, PlaceLimiter, PlaceLimits};
+pub use place_limiter::{PlaceLimitError, PlaceLimiter, PlaceLimits, PlacePermit};
 pub use preface_timeout::{PREFACE_TIMEOUT, PrefaceTimeout};
 pub use throttle::LogThrottle;
 pub use trust::{UntrustedListenerError, check_listener};

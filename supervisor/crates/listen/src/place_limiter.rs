@@ -55,7 +55,7 @@ impl PlaceLimitError {
 
 /// A place, given back on drop.
 #[derive(Debug)]
-pub struct Place<K: Hash + Eq> {
+pub struct PlacePermit<K: Hash + Eq> {
     limiter: Arc<PlaceLimiter<K>>,
     key: Option<K>,
 }
@@ -83,7 +83,7 @@ impl<K: Hash + Eq + Clone> PlaceLimiter<K> {
         self: &Arc<Self>,
         key: impl Into<Option<K>>,
         limits: PlaceLimits,
-    ) -> Result<Place<K>, PlaceLimitError> {
+    ) -> Result<PlacePermit<K>, PlaceLimitError> {
         let key = key.into();
         let mut taken = self.0.lock();
         if taken.all >= limits.all {
@@ -97,11 +97,11 @@ impl<K: Hash + Eq + Clone> PlaceLimiter<K> {
             taken.by_key.insert(key.clone(), own + 1);
         }
         taken.all += 1;
-        Ok(Place { limiter: Arc::clone(self), key })
+        Ok(PlacePermit { limiter: Arc::clone(self), key })
     }
 }
 
-impl<K: Hash + Eq> Drop for Place<K> {
+impl<K: Hash + Eq> Drop for PlacePermit<K> {
     fn drop(&mut self) {
         let mut taken = self.limiter.0.lock();
         taken.all -= 1;
@@ -156,7 +156,7 @@ mod tests {
         #[test]
         fn so_many_places_are_taken_as_their_limits_say(steps in prop::collection::vec(step(), 0..60)) {
             let limiter = Arc::new(PlaceLimiter::<u8>::default());
-            let mut held: Vec<Place<u8>> = Vec::new();
+            let mut held: Vec<PlacePermit<u8>> = Vec::new();
             for step in steps {
                 match step {
                     Step::Take { key, limits } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talon_listen::{Place, PlaceLimiter, PlaceLimits};
+use talon_listen::{PlaceLimiter, PlaceLimits, PlacePermit};
 
 use super::traffic::Traffic;
 use crate::identity::ClientAddress;
@@ -18,7 +18,7 @@ pub(super) struct ConnectionLimiter {
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     traffic: Arc<Traffic>,
-    _place: Place<ClientAddress>,
+    _place: PlacePermit<ClientAddress>,
 }
 
 impl ConnectionLimiter {

@@ -12,12 +12,12 @@ const BURST: Duration = Duration::from_secs(1);
 
 /// The pace of operations.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimit {
     /// When the next one would be written at an even pace.
     due: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     pub(crate) fn new(now: Instant) -> Self {
         Self { due: now }
     }
